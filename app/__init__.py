@@ -1,0 +1,1 @@
+"""tokensphere: the mean-field transformer equation for a density on the sphere."""

@@ -1,0 +1,1 @@
+"""Geometry: cells, faces, labels, quadrature and transfer between levels; knows no equation."""

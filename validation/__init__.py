@@ -1,0 +1,1 @@
+"""The evidence: hypotheses, projection, Wasserstein distances, exact solutions, phases, particles."""
