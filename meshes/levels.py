@@ -27,7 +27,7 @@ def coarser(mesh: Mesh, levels: int = 1) -> Mesh:
         InputError: if the mesh has no such level.
     """
     if mesh.resolution % 2**levels:
-        raise InputError(f"{mesh!r} cannot be coarsened {levels} times; its resolution is not divisible by {2**levels}.")
+        raise InputError(f"{mesh!r} cannot be coarsened {levels} times: its resolution must be divisible by {2**levels}.")
     resolution = mesh.resolution // 2**levels
     return healpix(resolution) if mesh.kind == "healpix" else circle(resolution)
 

@@ -13,7 +13,7 @@ BATCH_POINTS = 400_000
 
 
 def healpix_batches(nside: int, degree: int, cells: Integers | None = None) -> Iterator[Batch]:
-    """Cells (n,), their quadrature points (n, q, 3) and weights (q,) summing to 1, regular, kinked and polar in turn."""
+    """Cells (n,), their points (n, q, 3) and weights (q,) with Σ w = 1; regular, kinked and polar cells in turn."""
     import healpy
 
     pixels = np.arange(12 * nside**2) if cells is None else np.asarray(cells)
