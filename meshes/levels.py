@@ -27,7 +27,8 @@ def coarser(mesh: Mesh, levels: int = 1) -> Mesh:
         InputError: if the mesh has no such level.
     """
     if mesh.resolution % 2**levels:
-        raise InputError(f"{mesh!r} cannot be coarsened {levels} times: its resolution must be divisible by {2**levels}.")
+        allowed = f"only a resolution divisible by {2**levels} can"
+        raise InputError(f"{mesh.kind}({mesh.resolution}) cannot be coarsened {levels} times; {allowed}.")
     resolution = mesh.resolution // 2**levels
     return healpix(resolution) if mesh.kind == "healpix" else circle(resolution)
 

@@ -1,0 +1,68 @@
+"""Upwind finite volumes: speeds at face points in, dρ/dt of the cells out."""
+
+import numpy as np
+
+from tokensphere.meshes.mesh import Floats, Mesh
+from tokensphere.pde.limiter import limited_gradient
+from tokensphere.pde.transport_kernels import divergence, outflows, upwind_fluxes
+
+
+def normal_speeds(mesh: Mesh, vectors: Floats) -> Floats:
+    """u_q = ⟨N_q, v(x_q)⟩ at the face points: volume per unit time through the share of the face that q stands for.
+
+    N_q is tangent, so vectors (…, points, d) need no projection; the result is (…, points).
+    """
+    result: Floats = np.einsum("pd,...pd->...p", mesh.face_normals, vectors)
+    return result
+
+
+def face_fluxes(mesh: Mesh, density: Floats, speeds: Floats) -> Floats:
+    """Mass per unit time through each face, first cell to second, upwind at every face point: (…, faces).
+
+    Args:
+        density: (…, cells) non-negative averages per unit area.
+        speeds: (points,), or (…, points) with one row per label.
+    """
+    rows = np.ascontiguousarray(density).reshape(-1, mesh.cells)
+    gradients = limited_gradient(mesh, rows)
+    fluxes = np.empty((len(rows), len(mesh.face_cells)))
+    upwind_fluxes(
+        rows,
+        gradients,
+        np.ascontiguousarray(speeds).reshape(-1, len(mesh.face_points)),
+        mesh.centers,
+        mesh.face_cells,
+        mesh.face_offsets,
+        mesh.face_points,
+        fluxes,
+    )
+    return fluxes.reshape(*density.shape[:-1], -1)
+
+
+def transport_rate(mesh: Mesh, density: Floats, speeds: Floats) -> Floats:
+    """dρ/dt = −div(ρ v) of the cell averages (…, cells); see ``face_fluxes``."""
+    fluxes = face_fluxes(mesh, density, speeds)
+    rates = np.empty_like(density, order="C")
+    divergence(
+        fluxes.reshape(-1, fluxes.shape[-1]),
+        mesh.cell_faces,
+        mesh.cell_signs,
+        mesh.areas,
+        rates.reshape(-1, mesh.cells),
+    )
+    return rates
+
+
+def outflow(mesh: Mesh, speeds: Floats) -> Floats:
+    """Σ_q max(u_q, 0) out of every cell, over all points of its faces: (…, cells) from (…, points)."""
+    rows = np.ascontiguousarray(speeds).reshape(-1, len(mesh.face_points))
+    result = np.empty((len(rows), mesh.cells))
+    outflows(rows, mesh.cell_faces, mesh.cell_signs, mesh.face_offsets, result)
+    return result.reshape(*speeds.shape[:-1], -1)
+
+
+def largest_step(mesh: Mesh, speeds: Floats) -> float:
+    """The largest dt with dt·outflow ≤ area/2 in every cell (inf at rest): a forward Euler step stays ≥ 0."""
+    rates = outflow(mesh, speeds) / mesh.areas
+    fastest = float(rates.max())
+    return 0.5 / fastest if fastest > 0 else np.inf

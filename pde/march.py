@@ -1,0 +1,319 @@
+"""The march: a generator of states, resumable from any of them.
+
+The attention field is smooth in time, so it is not evaluated at every transport step. A *macro step* of length H
+carries the density through several Heun steps with speeds extrapolated by the cubic through the last four evaluated
+fields; then the field is evaluated at the end, and the difference from its extrapolation, relative to the largest
+speed, is the error that accepts the step and chooses the next H. Where H would be no longer than one transport step,
+both stages evaluate the field.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tokensphere.meshes.errors import InputError
+from tokensphere.meshes.mesh import Floats, Mesh
+from tokensphere.pde.errors import (
+    MassDefectError,
+    NegativeDensityError,
+    NonFiniteError,
+    StalledStepError,
+)
+from tokensphere.pde.flux import largest_step, outflow
+from tokensphere.pde.stepping import heun
+
+VELOCITY_TOLERANCE = 1e-5
+MASS_TOLERANCE = 1e-10
+HISTORY = 4
+LONGEST_MACRO = 16
+# The outflow bound is approached from below, so that a velocity that grows within the step seldom breaks it.
+COURANT = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """Normal speeds (points,) or (labels, points) at the face points, and what to note about how they were found."""
+
+    speeds: Floats
+    notes: Mapping[str, float] = field(default_factory=dict)
+
+
+class Flow(Protocol):
+    """What a march advances: a mesh and the speeds that a density gives rise to."""
+
+    @property
+    def mesh(self) -> Mesh:
+        """The mesh of the content sphere."""
+
+    @property
+    def steady(self) -> bool:
+        """Whether the speeds do not depend on the density."""
+
+    def field(self, density: Floats) -> Field:
+        """The speeds of a density (…, cells): a pure function, so that resuming is bitwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A density at a time, with all that the next step depends on.
+
+    Attributes:
+        time: exact when a save time has been reached.
+        density: (cells,) or (labels, cells) averages per unit area.
+        step: accepted macro steps so far.
+        dt: the transport step last used.
+        save_index: the first save time not reached yet.
+        saved: the index of the save time just reached, or None.
+        macro: the macro step the controller proposes next (0: not known yet).
+        history_times: (k ≤ 4,) times of the last evaluated fields, newest first.
+        history_speeds: (k, …, points) their normal speeds.
+        masses: mass of every label at the start.
+        evaluations: attention fields evaluated so far.
+        substeps: transport steps so far.
+        rejected: macro steps repeated with a smaller step.
+        notes: what the last field said about itself.
+    """
+
+    time: float
+    density: Floats
+    step: int = 0
+    dt: float = 0.0
+    save_index: int = 0
+    saved: int | None = None
+    macro: float = 0.0
+    history_times: Floats = field(default_factory=lambda: np.empty(0))
+    history_speeds: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    masses: Floats = field(default_factory=lambda: np.empty(0))
+    evaluations: int = 0
+    substeps: int = 0
+    rejected: int = 0
+    notes: Mapping[str, float] = field(default_factory=dict)
+
+
+class _TooFast(Exception):
+    """A stage's own speeds break the outflow bound; carries the largest step they allow."""
+
+    def __init__(self, allowed: float) -> None:
+        super().__init__(allowed)
+        self.allowed = allowed
+
+
+def march(
+    flow: Flow, state: State, save_at: ArrayLike, *, tolerance: float = VELOCITY_TOLERANCE
+) -> Iterator[State]:
+    """Advance a density through the save times, yielding a State after every accepted macro step.
+
+    A state without history is a beginning: it is yielded itself first, with its field. Each save time is met exactly
+    once and exactly; the last state is the last save time.
+
+    Args:
+        flow: mesh and field.
+        state: where to start; any state that a march has yielded continues bitwise.
+        save_at: (saves,) strictly increasing times, none before ``state.time``.
+        tolerance: error allowed in an extrapolated velocity, relative to the largest speed.
+
+    Raises:
+        InputError: for save times that are not finite, not increasing or already past.
+        NonFiniteError, NegativeDensityError, MassDefectError, StalledStepError: with time, step and cell; the last
+            yielded state is good.
+    """
+    saves = checked_saves(save_at, state)
+    if not len(state.history_times):
+        state = _begun(flow, state, saves)
+        yield state
+    while state.save_index < len(saves):
+        state = _advance(flow, state, saves, tolerance)
+        yield state
+
+
+def checked_saves(save_at: ArrayLike, state: State) -> Floats:
+    """Save times as floats, or an InputError: they must be finite, increasing and not before the state's own."""
+    saves = np.atleast_1d(np.asarray(save_at, dtype=np.float64))
+    if saves.ndim != 1 or not len(saves) or not np.isfinite(saves).all() or (np.diff(saves) <= 0).any():
+        raise InputError("the save times must be a list of finite numbers in strictly increasing order.")
+    later = saves[state.save_index :]
+    if len(later) and later[0] < state.time:
+        raise InputError(f"save time {later[0]:g} lies before the starting time {state.time:g}; leave it out.")
+    return saves
+
+
+def _begun(flow: Flow, state: State, saves: Floats) -> State:
+    found = flow.field(state.density)
+    _check_finite(flow, found.speeds, state, "the velocity")
+    hit = state.save_index < len(saves) and saves[state.save_index] == state.time
+    return replace(
+        state,
+        masses=_masses(flow, state.density),
+        history_times=np.array([state.time]),
+        history_speeds=found.speeds[None],
+        evaluations=state.evaluations + 1,
+        notes=found.notes,
+        saved=state.save_index if hit else None,
+        save_index=state.save_index + hit,
+    )
+
+
+def _advance(flow: Flow, state: State, saves: Floats, tolerance: float) -> State:
+    """One accepted macro step towards the next save time."""
+    target = float(saves[state.save_index])
+    transport = COURANT * largest_step(flow.mesh, state.history_speeds[0])
+    proposed = state.macro if state.macro > 0 else transport
+    while True:
+        length, parts = _macro_length(state, target, transport, proposed, flow.steady)
+        if length <= 1e-13 * max(1.0, abs(target)) and length < target - state.time:
+            raise StalledStepError(
+                f"the step has shrunk to {length:.3g}", time=state.time, step=state.step + 1, **_fastest(flow, state)
+            )
+        ends_at_save = length == target - state.time
+        time = target if ends_at_save else state.time + length
+        exact = parts == 1 and not flow.steady
+        try:
+            density = _substeps(flow, state, length / parts, parts, exact)
+        except _TooFast as too_fast:
+            transport = min(COURANT * too_fast.allowed, transport / 1.1)
+            state = replace(state, rejected=state.rejected + 1)
+            continue
+        _guard(flow, density, state, time)
+        found = Field(state.history_speeds[0], state.notes) if flow.steady else flow.field(density)
+        _check_finite(flow, found.speeds, state, "the velocity")
+        error = 0.0 if flow.steady else _error(flow, state, time, found.speeds)
+        if exact or error <= tolerance:
+            return _accepted(flow, state, found, time, density, length, parts, error, tolerance, ends_at_save)
+        state = replace(state, rejected=state.rejected + 1, evaluations=state.evaluations + 1)
+        proposed = length * max(0.1, 0.9 * (tolerance / error) ** (1 / len(state.history_times)))
+
+
+def _macro_length(
+    state: State, target: float, transport: float, proposed: float, steady: bool
+) -> tuple[float, int]:
+    """Length of the next macro step and its number of equal transport steps; no sliver is left before the target."""
+    remaining = target - state.time
+    longest = LONGEST_MACRO * transport
+    if not steady:
+        longest = min(proposed if len(state.history_times) == HISTORY else transport, longest)
+    length = max(longest, min(transport, remaining))
+    if length >= remaining:
+        length = remaining
+    elif 2 * length > remaining:
+        length = remaining / 2
+    return length, max(1, int(np.ceil(length / transport * (1 - 1e-12))))
+
+
+def _substeps(flow: Flow, state: State, dt: float, parts: int, exact: bool) -> Floats:
+    """The density after ``parts`` Heun steps; raises _TooFast where a stage's speeds break the outflow bound."""
+    density, first = state.density, state.history_speeds[0]
+
+    def bounded(speeds: Floats) -> Floats:
+        allowed = largest_step(flow.mesh, speeds)
+        if dt > allowed:
+            raise _TooFast(allowed)
+        return speeds
+
+    if exact:
+        return heun(flow.mesh, density, first, lambda stage: bounded(flow.field(stage).speeds), dt)
+    for part in range(parts):
+        second = first if flow.steady else bounded(_extrapolated(state, state.time + (part + 1) * dt))
+        density = heun(flow.mesh, density, first, lambda _, speeds=second: speeds, dt)  # type: ignore[misc]
+        first = second
+    return density
+
+
+def _extrapolated(state: State, time: float) -> Floats:
+    """The polynomial through the evaluated speeds, at a later time (Lagrange's form)."""
+    times = state.history_times
+    weights = np.array(
+        [np.prod((time - np.delete(times, k)) / (times[k] - np.delete(times, k))) for k in range(len(times))]
+    )
+    result: Floats = np.tensordot(weights, state.history_speeds, axes=1)
+    return result
+
+
+def _error(flow: Flow, state: State, time: float, speeds: Floats) -> float:
+    """Largest error of the extrapolated velocity's normal component, relative to the largest such component."""
+    lengths = np.linalg.norm(flow.mesh.face_normals, axis=1)
+    difference = np.abs(_extrapolated(state, time) - speeds) / lengths
+    largest = float((np.abs(speeds) / lengths).max())
+    return float(difference.max()) / largest if largest > 0 else 0.0
+
+
+def _accepted(
+    flow: Flow,
+    state: State,
+    found: Field,
+    time: float,
+    density: Floats,
+    length: float,
+    parts: int,
+    error: float,
+    tolerance: float,
+    ends_at_save: bool,
+) -> State:
+    known = len(state.history_times)
+    growth = 2.0 if error == 0 else min(2.0, max(0.2, 0.9 * (tolerance / error) ** (1 / known)))
+    if ends_at_save and length < state.macro:
+        growth = max(growth, state.macro / length) if growth >= 1 else growth
+    keep = HISTORY - 1
+    times, speeds = state.history_times, state.history_speeds
+    if flow.steady:
+        times, speeds = np.array([time]), speeds[:1]
+    else:
+        times = np.concatenate([[time], times[:keep]])
+        speeds = np.concatenate([found.speeds[None], speeds[:keep]])
+    return replace(
+        state,
+        time=time,
+        density=density,
+        step=state.step + 1,
+        dt=length / parts,
+        saved=state.save_index if ends_at_save else None,
+        save_index=state.save_index + ends_at_save,
+        macro=length * growth if known == HISTORY else 0.0,
+        history_times=times,
+        history_speeds=speeds,
+        evaluations=state.evaluations + (0 if flow.steady else 1 + (parts == 1)),
+        substeps=state.substeps + parts,
+        notes=found.notes,
+    )
+
+
+def _masses(flow: Flow, density: Floats) -> Floats:
+    return np.atleast_1d(density @ flow.mesh.areas)
+
+
+def _guard(flow: Flow, density: Floats, state: State, time: float) -> None:
+    """Refuse a density that is not finite, not non-negative or not of the initial mass."""
+    _check_finite(flow, density, state, "the density")
+    if (lowest := float(density.min())) < 0:
+        cell = int(density.argmin()) % flow.mesh.cells
+        raise NegativeDensityError(
+            f"the density is {lowest:.3g}", time=time, step=state.step + 1, **_place(flow, state, cell)
+        )
+    defect = float(np.abs(_masses(flow, density) - state.masses).max())
+    if defect > MASS_TOLERANCE * max(1.0, float(np.abs(state.masses).max())):
+        raise MassDefectError(f"the mass has left its initial value by {defect:.3g}", time=time, step=state.step + 1)
+
+
+def _check_finite(flow: Flow, values: Floats, state: State, name: str) -> None:
+    if np.isfinite(values).all():
+        return
+    bad = int(np.flatnonzero(~np.isfinite(values).ravel())[0]) % values.shape[-1]
+    if values.shape[-1] != flow.mesh.cells:
+        bad = int(flow.mesh.face_cells[np.searchsorted(flow.mesh.face_offsets, bad, side="right") - 1, 0])
+    raise NonFiniteError(f"{name} is not finite", time=state.time, step=state.step + 1, **_place(flow, state, bad))
+
+
+def _fastest(flow: Flow, state: State) -> dict[str, object]:
+    rates = outflow(flow.mesh, state.history_speeds[0])
+    return _place(flow, state, int(rates.argmax()) % flow.mesh.cells)
+
+
+def _place(flow: Flow, state: State, cell: int) -> dict[str, object]:
+    """Where a failure is, and the Courant number of the last step there."""
+    courant = None
+    if len(state.history_times):
+        out = outflow(flow.mesh, state.history_speeds[0]).reshape(-1, flow.mesh.cells)[:, cell].max()
+        courant = float(state.dt * out / flow.mesh.areas[cell])
+    return {"cell": cell, "center": flow.mesh.centers[cell], "courant": courant}

@@ -1,0 +1,49 @@
+"""What a solve hands back: times, densities and one row of records per step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tokensphere.meshes.mesh import Floats, Mesh
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution:
+    """Densities at the save times.
+
+    Attributes:
+        mesh: the mesh of the content sphere.
+        model: what gave the velocity: an ``Attention``, or a kernel for joint laws.
+        times: (saves,) exactly the times asked for.
+        densities: (saves, cells), or (saves, labels, cells): cell averages per unit area, nested order.
+        records: one array per name with a row for every accepted step (see ``docs/records.md``).
+        statistics: steps, transport steps, attention fields evaluated, macro steps rejected, seconds.
+        labels: the label space of a joint law, else None.
+    """
+
+    mesh: Mesh
+    model: Any
+    times: Floats
+    densities: Floats
+    records: Mapping[str, Floats]
+    statistics: Mapping[str, float] = field(default_factory=dict)
+    labels: Any = None
+
+    @property
+    def attention(self) -> Any:
+        """The attention head (or kernel) that was solved for."""
+        return self.model
+
+    def __repr__(self) -> str:
+        steps = int(self.statistics.get("steps", len(self.records.get("time", []))))
+        return (
+            f"Solution on {self.mesh!r}: {len(self.times)} densities from t = {self.times[0]:g} to {self.times[-1]:g}, "
+            f"{steps} steps"
+        )
+
+    def at(self, time: float) -> Floats:
+        """The saved density nearest to a time."""
+        density: Floats = self.densities[int(np.abs(self.times - time).argmin())]
+        return density
