@@ -1,1 +1,71 @@
-"""tokensphere: the mean-field transformer equation for a density on the sphere."""
+"""tokensphere: the mean-field transformer equation solved for a density on the sphere.
+
+Names are loaded when they are first used, so that ``import tokensphere`` is quick.
+"""
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tokensphere.meshes import labels as labels
+    from tokensphere.meshes.circle import circle as circle
+    from tokensphere.meshes.errors import InputError as InputError
+    from tokensphere.meshes.healpix import healpix as healpix
+    from tokensphere.meshes.mesh import Mesh as Mesh
+    from tokensphere.pde import densities as densities
+    from tokensphere.pde import kernels as kernels
+    from tokensphere.pde.attention import Attention as Attention
+    from tokensphere.pde.errors import NumericalError as NumericalError
+    from tokensphere.pde.integral import AttentionIntegral as AttentionIntegral
+    from tokensphere.pde.integral import attention_mean as attention_mean
+    from tokensphere.pde.solution import Solution as Solution
+    from tokensphere.pde.threads import set_threads as set_threads
+    from tokensphere.solving import solve as solve
+    from tokensphere.solving_joint import solve_joint as solve_joint
+    from tokensphere.validation.hypotheses import check_hypotheses as check_hypotheses
+    from tokensphere.validation.projection import Projection as Projection
+    from tokensphere.validation.wasserstein import wasserstein2_to_limit as wasserstein2_to_limit
+
+try:
+    __version__ = version("tokensphere")
+except PackageNotFoundError:  # a checkout that was never installed
+    __version__ = "0+unknown"
+
+# Public name → (module, name in it); a None names the module itself.
+_PUBLIC: dict[str, tuple[str, str | None]] = {
+    "Attention": ("tokensphere.pde.attention", "Attention"),
+    "AttentionIntegral": ("tokensphere.pde.integral", "AttentionIntegral"),
+    "InputError": ("tokensphere.meshes.errors", "InputError"),
+    "Mesh": ("tokensphere.meshes.mesh", "Mesh"),
+    "NumericalError": ("tokensphere.pde.errors", "NumericalError"),
+    "Projection": ("tokensphere.validation.projection", "Projection"),
+    "Solution": ("tokensphere.pde.solution", "Solution"),
+    "attention_mean": ("tokensphere.pde.integral", "attention_mean"),
+    "check_hypotheses": ("tokensphere.validation.hypotheses", "check_hypotheses"),
+    "circle": ("tokensphere.meshes.circle", "circle"),
+    "densities": ("tokensphere.pde.densities", None),
+    "healpix": ("tokensphere.meshes.healpix", "healpix"),
+    "kernels": ("tokensphere.pde.kernels", None),
+    "labels": ("tokensphere.meshes.labels", None),
+    "set_threads": ("tokensphere.pde.threads", "set_threads"),
+    "solve": ("tokensphere.solving", "solve"),
+    "solve_joint": ("tokensphere.solving_joint", "solve_joint"),
+    "wasserstein2_to_limit": ("tokensphere.validation.wasserstein", "wasserstein2_to_limit"),
+}
+
+__all__ = sorted(_PUBLIC)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'tokensphere' has no attribute {name!r}")
+    module, attribute = _PUBLIC[name]
+    loaded = import_module(module)
+    found = loaded if attribute is None else getattr(loaded, attribute)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])

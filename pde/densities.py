@@ -25,10 +25,10 @@ def normalised(mesh: Mesh, averages: ArrayLike) -> Floats:
     """
     density = np.array(averages, dtype=np.float64)
     if density.shape != (mesh.cells,):
-        raise InputError(f"the initial density has shape {density.shape}; it needs one value for each of {mesh.cells} cells.")
+        raise InputError(f"the initial density has shape {density.shape}; it must be ({mesh.cells},), a value a cell.")
     if (density == UNSEEN).any():
         cell = int(np.argmax(density == UNSEEN))
-        raise InputError(f"the initial density is UNSEEN in cell {cell}; fill every masked cell before starting from it.")
+        raise InputError(f"the initial density is UNSEEN in cell {cell}; fill every masked cell first.")
     if not np.isfinite(density).all():
         cell = int(np.argmin(np.isfinite(density)))
         raise InputError(f"the initial density is {density[cell]} in cell {cell}; it must be finite everywhere.")
@@ -114,7 +114,7 @@ def from_healpix_map(mesh: Mesh, values: ArrayLike, order: str = "ring") -> Floa
     if mesh.kind != "healpix":
         raise InputError("a HEALPix map needs a HEALPix mesh; use ts.healpix(nside).")
     pixels = np.asarray(values, dtype=np.float64)
-    nside = int(round(np.sqrt(pixels.size / 12))) if pixels.ndim == 1 else 0
+    nside = round(float(np.sqrt(pixels.size / 12))) if pixels.ndim == 1 else 0
     if nside < 1 or 12 * nside**2 != pixels.size or nside & (nside - 1):
         raise InputError(f"the map has shape {pixels.shape}; its length must be 12·nside² with nside a power of two.")
     nested = normalised(healpix(nside), to_nested(pixels, nside, order))

@@ -3,8 +3,8 @@
 The attention field is smooth in time, so it is not evaluated at every transport step. A *macro step* of length H
 carries the density through several Heun steps with speeds extrapolated by the cubic through the last four evaluated
 fields; then the field is evaluated at the end, and the difference from its extrapolation, relative to the largest
-speed, is the error that accepts the step and chooses the next H. Where H would be no longer than one transport step,
-both stages evaluate the field.
+speed, is the error that accepts the step and chooses the next H. At the start, and where H would be shorter than one
+transport step, both stages evaluate the field.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,6 +29,7 @@ VELOCITY_TOLERANCE = 1e-5
 MASS_TOLERANCE = 1e-10
 HISTORY = 4
 LONGEST_MACRO = 16
+EXACT_SHARE = 100.0
 # The outflow bound is approached from below, so that a velocity that grows within the step seldom breaks it.
 COURANT = 0.95
 
@@ -67,7 +68,9 @@ class State:
         dt: the transport step last used.
         save_index: the first save time not reached yet.
         saved: the index of the save time just reached, or None.
-        macro: the macro step the controller proposes next (0: not known yet).
+        macro: the extrapolated macro step the controller proposes.
+        exact_step: the longest step with exact stages it proposes.
+        error: of the last step, in units of its tolerance.
         history_times: (k ≤ 4,) times of the last evaluated fields, newest first.
         history_speeds: (k, …, points) their normal speeds.
         masses: mass of every label at the start.
@@ -84,6 +87,8 @@ class State:
     save_index: int = 0
     saved: int | None = None
     macro: float = 0.0
+    exact_step: float = np.inf
+    error: float = 0.0
     history_times: Floats = field(default_factory=lambda: np.empty(0))
     history_speeds: Floats = field(default_factory=lambda: np.empty((0, 0)))
     masses: Floats = field(default_factory=lambda: np.empty(0))
@@ -93,7 +98,18 @@ class State:
     notes: Mapping[str, float] = field(default_factory=dict)
 
 
-class _TooFast(Exception):
+@dataclass(frozen=True)
+class _Trial:
+    """A macro step about to be tried: ``parts`` transport steps of equal length, with exact or extrapolated stages."""
+
+    length: float
+    parts: int
+    exact: bool
+    ends_at_save: bool
+    time: float
+
+
+class _TooFastError(Exception):
     """A stage's own speeds break the outflow bound; carries the largest step they allow."""
 
     def __init__(self, allowed: float) -> None:
@@ -160,65 +176,106 @@ def _advance(flow: Flow, state: State, saves: Floats, tolerance: float) -> State
     """One accepted macro step towards the next save time."""
     target = float(saves[state.save_index])
     transport = COURANT * largest_step(flow.mesh, state.history_speeds[0])
-    proposed = state.macro if state.macro > 0 else transport
     while True:
-        length, parts = _macro_length(state, target, transport, proposed, flow.steady)
-        if length <= 1e-13 * max(1.0, abs(target)) and length < target - state.time:
+        trial = _trial(state, target, transport, flow.steady)
+        if trial.length <= 1e-13 * max(1.0, abs(target)) and not trial.ends_at_save:
             raise StalledStepError(
-                f"the step has shrunk to {length:.3g}", time=state.time, step=state.step + 1, **_fastest(flow, state)
+                f"the step has shrunk to {trial.length:.3g}",
+                time=state.time,
+                step=state.step + 1,
+                **_fastest(flow, state),
             )
-        ends_at_save = length == target - state.time
-        time = target if ends_at_save else state.time + length
-        exact = parts == 1 and not flow.steady
         try:
-            density = _substeps(flow, state, length / parts, parts, exact)
-        except _TooFast as too_fast:
-            transport = min(COURANT * too_fast.allowed, transport / 1.1)
+            density, predicted = _substeps(flow, state, trial)
+        except _TooFastError as failure:
+            transport = min(COURANT * failure.allowed, transport / 1.1)
             state = replace(state, rejected=state.rejected + 1)
             continue
-        _guard(flow, density, state, time)
-        found = Field(state.history_speeds[0], state.notes) if flow.steady else flow.field(density)
+        _guard(flow, density, state, trial.time)
+        if flow.steady:
+            return _accepted(state, trial, density, Field(state.history_speeds[0], state.notes))
+        found = flow.field(density)
         _check_finite(flow, found.speeds, state, "the velocity")
-        error = 0.0 if flow.steady else _error(flow, state, time, found.speeds)
-        if exact or error <= tolerance:
-            return _accepted(flow, state, found, time, density, length, parts, error, tolerance, ends_at_save)
-        state = replace(state, rejected=state.rejected + 1, evaluations=state.evaluations + 1)
-        proposed = length * max(0.1, 0.9 * (tolerance / error) ** (1 / len(state.history_times)))
+        state = _judged(flow, state, trial, predicted, found.speeds, tolerance)
+        if state.error <= 1:
+            return _accepted(state, trial, density, found)
+        state = replace(state, rejected=state.rejected + 1)
 
 
-def _macro_length(
-    state: State, target: float, transport: float, proposed: float, steady: bool
-) -> tuple[float, int]:
-    """Length of the next macro step and its number of equal transport steps; no sliver is left before the target."""
-    remaining = target - state.time
+def _trial(state: State, target: float, transport: float, steady: bool) -> _Trial:
+    """The next macro step, in equal transport steps; no sliver is left before the target."""
+    exact = not steady and (
+        len(state.history_times) < HISTORY or state.macro < min(transport, state.exact_step)
+    )
     longest = LONGEST_MACRO * transport
-    if not steady:
-        longest = min(proposed if len(state.history_times) == HISTORY else transport, longest)
-    length = max(longest, min(transport, remaining))
+    if exact:
+        longest = min(transport, state.exact_step)
+    elif not steady:
+        longest = min(state.macro, longest)
+    remaining = target - state.time
+    length = longest
     if length >= remaining:
         length = remaining
     elif 2 * length > remaining:
         length = remaining / 2
-    return length, max(1, int(np.ceil(length / transport * (1 - 1e-12))))
+    parts = 1 if exact else max(1, int(np.ceil(length / transport * (1 - 1e-12))))
+    ends_at_save = length == remaining
+    return _Trial(length, parts, exact, ends_at_save, target if ends_at_save else state.time + length)
 
 
-def _substeps(flow: Flow, state: State, dt: float, parts: int, exact: bool) -> Floats:
-    """The density after ``parts`` Heun steps; raises _TooFast where a stage's speeds break the outflow bound."""
+def _substeps(flow: Flow, state: State, trial: _Trial) -> tuple[Floats, Floats]:
+    """The density at the end of the trial and the speeds its last stage used; _TooFastError if a stage is."""
     density, first = state.density, state.history_speeds[0]
+    dt = trial.length / trial.parts
+    used = [first]
 
     def bounded(speeds: Floats) -> Floats:
         allowed = largest_step(flow.mesh, speeds)
         if dt > allowed:
-            raise _TooFast(allowed)
+            raise _TooFastError(allowed)
+        used[0] = speeds
         return speeds
 
-    if exact:
-        return heun(flow.mesh, density, first, lambda stage: bounded(flow.field(stage).speeds), dt)
-    for part in range(parts):
+    if trial.exact:
+        return heun(flow.mesh, density, first, lambda stage: bounded(flow.field(stage).speeds), dt), used[0]
+    for part in range(trial.parts):
         second = first if flow.steady else bounded(_extrapolated(state, state.time + (part + 1) * dt))
         density = heun(flow.mesh, density, first, lambda _, speeds=second: speeds, dt)  # type: ignore[misc]
         first = second
-    return density
+    return density, used[0]
+
+
+def _judged(
+    flow: Flow, state: State, trial: _Trial, predicted: Floats, speeds: Floats, tolerance: float
+) -> State:
+    """The state with the error of the trial in units of its tolerance, and the steps proposed from it.
+
+    The error of a velocity is the largest error of its normal components relative to the largest component. An
+    extrapolation is judged by its own miss, O(H^4); a step with exact stages by the difference between the field of its
+    last stage and of its result, O(H^2), of which only a small part enters the density.
+    """
+    known = len(state.history_times)
+    extrapolated = _extrapolated(state, trial.time) if trial.exact else predicted
+    miss = _distance(flow, extrapolated, speeds) / tolerance
+    macro = trial.length * _change(miss, known)
+    if miss <= 1 and trial.length < state.macro:  # cut short by a save time, not by the field
+        macro = max(macro, state.macro)
+    if not trial.exact:
+        return replace(state, error=miss, macro=macro, evaluations=state.evaluations + 1)
+    error = _distance(flow, predicted, speeds) / (EXACT_SHARE * tolerance)
+    exact_step = trial.length * _change(error, 2)
+    return replace(state, error=error, macro=macro, exact_step=exact_step, evaluations=state.evaluations + 2)
+
+
+def _change(error: float, order: int) -> float:
+    """The factor by which a step of this error (in units of the tolerance) should change."""
+    return 2.0 if error == 0 else min(2.0, max(0.1, 0.9 * error ** (-1 / order)))
+
+
+def _distance(flow: Flow, predicted: Floats, speeds: Floats) -> float:
+    lengths = np.linalg.norm(flow.mesh.face_normals, axis=1)
+    largest = float((np.abs(speeds) / lengths).max())
+    return float((np.abs(predicted - speeds) / lengths).max()) / largest if largest > 0 else 0.0
 
 
 def _extrapolated(state: State, time: float) -> Floats:
@@ -231,50 +288,22 @@ def _extrapolated(state: State, time: float) -> Floats:
     return result
 
 
-def _error(flow: Flow, state: State, time: float, speeds: Floats) -> float:
-    """Largest error of the extrapolated velocity's normal component, relative to the largest such component."""
-    lengths = np.linalg.norm(flow.mesh.face_normals, axis=1)
-    difference = np.abs(_extrapolated(state, time) - speeds) / lengths
-    largest = float((np.abs(speeds) / lengths).max())
-    return float(difference.max()) / largest if largest > 0 else 0.0
-
-
-def _accepted(
-    flow: Flow,
-    state: State,
-    found: Field,
-    time: float,
-    density: Floats,
-    length: float,
-    parts: int,
-    error: float,
-    tolerance: float,
-    ends_at_save: bool,
-) -> State:
-    known = len(state.history_times)
-    growth = 2.0 if error == 0 else min(2.0, max(0.2, 0.9 * (tolerance / error) ** (1 / known)))
-    if ends_at_save and length < state.macro:
-        growth = max(growth, state.macro / length) if growth >= 1 else growth
-    keep = HISTORY - 1
-    times, speeds = state.history_times, state.history_speeds
-    if flow.steady:
-        times, speeds = np.array([time]), speeds[:1]
-    else:
-        times = np.concatenate([[time], times[:keep]])
-        speeds = np.concatenate([found.speeds[None], speeds[:keep]])
+def _accepted(state: State, trial: _Trial, density: Floats, found: Field) -> State:
+    times, speeds = np.array([trial.time]), found.speeds[None]
+    if found.speeds is not state.history_speeds[0]:
+        times = np.concatenate([times, state.history_times[: HISTORY - 1]])
+        speeds = np.concatenate([speeds, state.history_speeds[: HISTORY - 1]])
     return replace(
         state,
-        time=time,
+        time=trial.time,
         density=density,
         step=state.step + 1,
-        dt=length / parts,
-        saved=state.save_index if ends_at_save else None,
-        save_index=state.save_index + ends_at_save,
-        macro=length * growth if known == HISTORY else 0.0,
+        dt=trial.length / trial.parts,
+        saved=state.save_index if trial.ends_at_save else None,
+        save_index=state.save_index + trial.ends_at_save,
         history_times=times,
         history_speeds=speeds,
-        evaluations=state.evaluations + (0 if flow.steady else 1 + (parts == 1)),
-        substeps=state.substeps + parts,
+        substeps=state.substeps + trial.parts,
         notes=found.notes,
     )
 
