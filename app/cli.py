@@ -1,0 +1,48 @@
+"""The command line's entry: signal handlers first, then the commands, and one sentence for whatever goes wrong."""
+
+import sys
+from typing import NoReturn
+
+from tokensphere import interrupt
+
+SHORTFALL, BAD_INPUT = 1, 2
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit: 0 all holds, 1 a check falls short, 2 bad input, 3 interrupted."""
+    interrupt.install()
+    sys.exit(_status(sys.argv[1:] if arguments is None else arguments))
+
+
+def _status(arguments: list[str]) -> int:
+    try:
+        from tokensphere.commands import application
+
+        return application(arguments)
+    except Exception as error:
+        return _explain(error)
+
+
+def _explain(error: Exception) -> int:
+    import logging
+
+    from tokensphere.meshes.errors import InputError
+    from tokensphere.pde.errors import NumericalError
+
+    if isinstance(error, InputError):
+        return _say(str(error), BAD_INPUT)
+    if isinstance(error, NumericalError):
+        return _say(str(error), SHORTFALL)
+    if isinstance(error, BrokenPipeError):
+        sys.stderr.close()  # the reader of our output has gone, which is its right
+        return SHORTFALL
+    if isinstance(error, MemoryError):
+        return _say("the machine's memory is exhausted; use a coarser mesh or fewer labels", SHORTFALL)
+    logging.getLogger("tokensphere").debug("unexpected failure", exc_info=error)
+    sentence = " ".join(f"{type(error).__name__}: {error}".split())
+    return _say(f"unexpected failure ({sentence}); tokensphere --debug … shows where", SHORTFALL)
+
+
+def _say(sentence: str, status: int) -> int:
+    sys.stderr.write(f"tokensphere: {' '.join(sentence.split())}\n")
+    return status

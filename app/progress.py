@@ -1,0 +1,68 @@
+"""How far a run has come: a bar on a terminal or in a notebook, one plain line now and then elsewhere."""
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Update = Callable[[float, int], None]
+log = logging.getLogger("tokensphere")
+
+BETWEEN_LINES = 10.0
+"""Seconds between plain lines."""
+
+
+@contextmanager
+def progress(end: float, start: float = 0.0, quiet: bool = False) -> Iterator[Update]:
+    """Yields `update(time, step)`; shows simulated time, step and steps per second."""
+    if quiet:
+        yield lambda now, step: None
+    elif sys.stderr.isatty() or "ipykernel" in sys.modules:
+        with _bar(end, start) as update:
+            yield update
+    else:
+        yield _lines(end)
+
+
+@contextmanager
+def _bar(end: float, start: float) -> Iterator[Update]:
+    from tqdm.auto import tqdm
+
+    layout = "t = {n:.4g}/{total:.4g} {bar} {percentage:3.0f}%{postfix} [{elapsed}<{remaining}]"
+    with tqdm(total=end, initial=start, bar_format=layout, leave=True, mininterval=0.2) as bar:
+        clock = _Rate()
+
+        def update(now: float, step: int) -> None:
+            bar.set_postfix_str(f"step {step}, {clock.steps_per_second(step):.3g} steps/s", refresh=False)
+            bar.update(now - bar.n)
+
+        yield update
+
+
+def _lines(end: float) -> Update:
+    clock = _Rate()
+    last = [time.monotonic()]
+
+    def update(now: float, step: int) -> None:
+        if time.monotonic() - last[0] >= BETWEEN_LINES or now >= end:
+            last[0] = time.monotonic()
+            rate = clock.steps_per_second(step)
+            sys.stderr.write(f"t = {now:.6g} of {end:.6g}, step {step}, {rate:.3g} steps/s\n")
+            sys.stderr.flush()
+
+    return update
+
+
+class _Rate:
+    """Steps per second since the first update."""
+
+    def __init__(self) -> None:
+        self._first: tuple[float, int] | None = None
+
+    def steps_per_second(self, step: int) -> float:
+        now = time.monotonic()
+        if self._first is None:
+            self._first = now, step
+        elapsed = now - self._first[0]
+        return (step - self._first[1]) / elapsed if elapsed > 0 else 0.0

@@ -1,0 +1,185 @@
+"""One run from its configuration to its folder: march, record, save, checkpoint, stop when asked, sum up."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokensphere.checkpoint import Checkpoint, digest, read_checkpoint, write_checkpoint
+from tokensphere.config import Config, to_toml
+from tokensphere.durable import disk_guard, replace_text, sync
+from tokensphere.folder import RunFolder, check_free, clear
+from tokensphere.memory import check_memory
+from tokensphere.meshes.errors import InputError
+from tokensphere.origin import origin
+from tokensphere.pde.errors import NumericalError
+from tokensphere.pde.march import State, march
+from tokensphere.pde.threads import set_threads, threads
+from tokensphere.progress import Update
+from tokensphere.recording import row
+from tokensphere.records import Records
+from tokensphere.resuming import check_same_run, extended_plan
+from tokensphere.store import append_save, finish, forget_spare
+from tokensphere.summary import layout_of, write_summary
+from tokensphere.task import Task, build_task
+
+Array = NDArray[np.float64]
+log = logging.getLogger("tokensphere")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: "finished", "interrupted" (a checkpoint is written), or "nothing to do"."""
+
+    status: str
+    folder: Path
+    time: float
+    step: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """A run under way: what it computes, where it writes, and the last checkpoint's contents but for the state."""
+
+    task: Task
+    folder: RunFolder
+    config: Config
+    checkpoint: Checkpoint
+    records: Records
+
+
+def execute(
+    config: Config,
+    path: Path,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    threads_wanted: int | None = None,
+    update: Update = lambda time, step: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Run a configuration into a folder, or go on with what the folder holds.
+
+    `stop` is asked after every step: where it says so, the state is written and the outcome is "interrupted". On
+    `resume`, a folder without a checkpoint starts from the beginning and a finished run has nothing to do.
+
+    Raises InputError, before anything is written, for whatever is wrong with configuration, folder or checkpoint, and
+    a NumericalError that names the last good checkpoint when a guard fires.
+    """
+    folder = RunFolder(path)
+    check_free(folder, force, resume)
+    check_memory(config)
+    old = read_checkpoint(folder.checkpoint) if resume and not force and folder.checkpoint.exists() else None
+    wanted = threads_wanted or (old and old.origin.get("threads"))
+    if wanted:
+        set_threads(int(wanted))
+    began = time.perf_counter()
+    task = build_task(config)
+    if old is None:
+        run = _begin(task, folder, config)
+    else:
+        check_same_run(path, old, config, digest(task.density))
+        run = _continue(task, folder, config, old)
+        if run is None:
+            return Outcome("nothing to do", path, old.state.time, old.state.step)
+    try:
+        return _march(run, began, update, stop)
+    finally:
+        run.records.close()
+
+
+def _begin(task: Task, folder: RunFolder, config: Config) -> _Run:
+    checkpoint = Checkpoint(
+        state=State(0.0, task.density),
+        configuration=to_toml(config),
+        plan=np.array(config.save_times),
+        initial=digest(task.density),
+        origin=origin(threads(), config.initial.seed),
+    )
+    try:
+        folder.path.mkdir(parents=True, exist_ok=True)
+        clear(folder)
+        with disk_guard(folder.path, 0.0, 0):
+            replace_text(folder.configuration, checkpoint.configuration)
+    except OSError as error:
+        raise InputError(f"{folder.path} cannot be written ({error.strerror}); choose another --out.") from None
+    return _Run(task, folder, config, checkpoint, folder.open_records())
+
+
+def _continue(task: Task, folder: RunFolder, config: Config, old: Checkpoint) -> _Run | None:
+    plan = extended_plan(old.plan, config)
+    if len(plan) == len(old.plan) and old.state.save_index == len(plan) and folder.summary.exists():
+        return None
+    _note_changes(old)
+    checkpoint = replace(old, configuration=to_toml(config), plan=plan, resumed=old.resumed + 1)
+    folder.summary.unlink(missing_ok=True)
+    forget_spare(folder.solution)
+    with disk_guard(folder.path, old.state.time, old.state.step):
+        replace_text(folder.configuration, checkpoint.configuration)
+        write_checkpoint(folder.checkpoint, checkpoint)
+    return _Run(task, folder, config, checkpoint, folder.open_records())
+
+
+def _note_changes(old: Checkpoint) -> None:
+    now = origin(threads(), old.origin.get("seed"))
+    changed = [key for key in ("versions", "threads", "machine") if now[key] != old.origin.get(key)]
+    if changed:
+        log.warning(
+            "the run was started with other %s: going on is exact to rounding, not bitwise", " and ".join(changed)
+        )
+
+
+def _march(run: _Run, began: float, update: Update, stop: Callable[[], bool]) -> Outcome:
+    built = time.perf_counter()
+    layout = layout_of(run.task, run.checkpoint)
+    state, last = run.checkpoint.state, -np.inf
+    try:
+        for state in march(run.task.flow, state, run.checkpoint.plan):  # noqa: B020
+            with disk_guard(run.folder.path, state.time, state.step):
+                run.records.append(row(run.task.recorders, state))
+                if state.saved is not None:
+                    append_save(run.folder.solution, layout, state.saved, state.time, state.density)
+                stopping = stop()
+                if stopping or time.perf_counter() - last >= run.config.output.checkpoint_every:
+                    _write_checkpoint(run, state, built)
+                    last = time.perf_counter()
+            update(state.time, state.step)
+            if stopping and state.save_index < len(run.checkpoint.plan):
+                return Outcome("interrupted", run.folder.path, state.time, state.step)
+        with disk_guard(run.folder.path, state.time, state.step):
+            run = _write_checkpoint(run, state, built)
+            marched = time.perf_counter()
+            finish(run.folder.solution, layout)
+            write_summary(run.task, run.folder, run.config, run.checkpoint, {"build": built - began}, marched)
+    except NumericalError as error:
+        raise error.with_checkpoint(_rescue(run, state, built)) from error.__cause__
+    return Outcome("finished", run.folder.path, state.time, state.step)
+
+
+def _write_checkpoint(run: _Run, state: State, built: float) -> _Run:
+    """Everything that the state stands for is on disk before the state is."""
+    if run.folder.records.exists():
+        sync(run.folder.records)
+    checkpoint = replace(run.checkpoint, state=state, seconds=run.checkpoint.seconds + time.perf_counter() - built)
+    write_checkpoint(run.folder.checkpoint, checkpoint)
+    return replace(run, checkpoint=checkpoint)
+
+
+def _rescue(run: _Run, state: State, built: float) -> str | None:
+    """Keep the last good state when a guard has fired, if the disk takes it; the path of the checkpoint there is."""
+    if len(state.history_times):
+        try:
+            _write_checkpoint(run, state, built)
+        except (OSError, RuntimeError) as error:
+            log.warning("the last state could not be written (%s)", error)
+    return str(run.folder.checkpoint) if run.folder.checkpoint.exists() else None
+
+
+def describe(outcome: Outcome) -> dict[str, Any]:
+    """The outcome as a JSON-ready record."""
+    return {"status": outcome.status, "folder": str(outcome.folder), "time": outcome.time, "step": outcome.step}

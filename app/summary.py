@@ -1,0 +1,176 @@
+"""summary.json: what a run found, in numbers and verdicts; and the figures beside it."""
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokensphere.checkpoint import Checkpoint
+from tokensphere.config import Config
+from tokensphere.durable import replace_text
+from tokensphere.folder import RunFolder
+from tokensphere.meshes.errors import InputError
+from tokensphere.pde.attention import Attention
+from tokensphere.records import read_records
+from tokensphere.store import Layout, read_solution
+from tokensphere.task import Task
+
+Array = NDArray[np.float64]
+Records = Mapping[str, Array]
+
+
+def layout_of(task: Task, checkpoint: Checkpoint) -> Layout:
+    """What solution.nc says about itself: enough to run it again."""
+    attributes = {
+        "title": "mean-field transformer density",
+        "source": f"tokensphere {checkpoint.origin['versions'].get('tokensphere')}",
+        "configuration": checkpoint.configuration,
+        "origin": json.dumps(checkpoint.origin, sort_keys=True),
+    }
+    labels = None if task.labels is None else (task.labels.points, task.labels.weights)
+    return Layout(task.mesh.kind, task.mesh.resolution, labels, attributes)
+
+
+def write_summary(
+    task: Task, folder: RunFolder, config: Config, checkpoint: Checkpoint, timings: dict[str, float], marched: float
+) -> None:
+    """Draw the figures and write summary.json, last of all: its presence says that the run is complete."""
+    records = read_records(folder.records)
+    solution = read_solution(folder.solution)
+    limit = limit_facts(task.attention, records, config.solver.metric)
+    if config.output.figures:
+        draw(task, folder, config, records, solution)
+    timings = {**timings, "march": checkpoint.seconds, "closing": time.perf_counter() - marched}
+    document = {
+        "status": "finished",
+        "configuration": config.model_dump(exclude_none=True),
+        "configuration_sha256": hashlib.sha256(checkpoint.configuration.encode()).hexdigest(),
+        "origin": checkpoint.origin,
+        "seed": config.initial.seed,
+        "threads": checkpoint.origin["threads"],
+        "resumed": checkpoint.resumed,
+        "run": _run_facts(checkpoint, records),
+        "limit": limit,
+        "hypotheses": hypotheses(task),
+        "fits": _fits(records),
+        "timings": timings,
+    }
+    replace_text(folder.summary, to_json(document))
+
+
+def to_json(document: Any) -> str:
+    """JSON text of plain data, arrays and dataclasses; what JSON has no word for (NaN, infinities) becomes null."""
+    return json.dumps(_plain(document), indent=2, ensure_ascii=False) + "\n"
+
+
+def limit_facts(attention: Attention | None, records: Records, metric: str) -> dict[str, Any]:
+    """The predicted limit Π♯ρ0 and how far the run ended from it, or the reason why there is none."""
+    from tokensphere.validation.projection import Projection
+
+    if attention is None:
+        return {"defined": False, "reason": "a joint law has no limit Π♯ρ0"}
+    try:
+        projection = Projection(attention)
+    except InputError as error:
+        return {"defined": False, "reason": str(error)}
+    if projection.gap == 0:
+        return {"defined": False, "reason": "the spectral gap of VBᵀ is 0, so nothing is selected"}
+    return {
+        "defined": True,
+        "metric": metric,
+        "gap": projection.gap,
+        "multiplicity": projection.multiplicity,
+        "basis": projection.basis,
+        "w2_to_limit": _last(records, "w2_to_limit"),
+        "w2_least": _least(records, "w2_to_limit"),
+        "w2_floor": _last(records, "w2_floor"),
+    }
+
+
+def hypotheses(task: Task) -> list[Any]:
+    """H1 to H3 for a density under an attention head; none for a joint law."""
+    if task.attention is None:
+        return []
+    from tokensphere.validation.hypotheses import check_hypotheses
+
+    return list(check_hypotheses(task.mesh, task.attention, task.density))
+
+
+def draw(task: Task, folder: RunFolder, config: Config, records: Records, solution: Any) -> None:
+    """figures/*.png."""
+    from tokensphere.figures import write_run_figures
+    from tokensphere.validation.projection import Projection
+
+    basis = None
+    if task.attention is not None:
+        try:
+            projection = Projection(task.attention)
+            basis = projection.basis if projection.gap > 0 else None
+        except InputError:
+            basis = None
+    write_run_figures(
+        task.mesh,
+        solution.time.values,
+        solution.density.values,
+        records,
+        folder.figures,
+        limit_basis=basis,
+        label_weights=None if task.labels is None else task.labels.weights,
+        label_points=None if task.labels is None else task.labels.points,
+        metric=config.solver.metric,
+    )
+
+
+def _run_facts(checkpoint: Checkpoint, records: Records) -> dict[str, Any]:
+    state = checkpoint.state
+    return {
+        "time": state.time,
+        "steps": state.step,
+        "transport_steps": state.substeps,
+        "field_evaluations": state.evaluations,
+        "rejected_steps": state.rejected,
+        "saves": len(checkpoint.plan),
+        "mass_defect": float(np.max(np.abs(records["mass"] - records["mass"][0]))) if "mass" in records else None,
+        "density_min": _least(records, "density_min"),
+    }
+
+
+def _fits(records: Records) -> dict[str, Any]:
+    from tokensphere.plots.decay import fit_decay
+
+    if "w2_to_limit" not in records or not np.isfinite(records["w2_to_limit"]).any():
+        return {}
+    fit = fit_decay(records["time"], records["w2_to_limit"], records.get("w2_floor", 0.0))
+    return {"w2_decay": None if fit is None else asdict(fit)}
+
+
+def _last(records: Records, name: str) -> float | None:
+    return float(records[name][-1]) if name in records and len(records[name]) else None
+
+
+def _least(records: Records, name: str) -> float | None:
+    return float(np.nanmin(records[name])) if name in records and np.isfinite(records[name]).any() else None
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {key: _plain(entry) for key, entry in vars(value).items()}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, complex):
+        return [_plain(value.real), _plain(value.imag)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
