@@ -4,15 +4,22 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.mesh import Mesh
 from tokensphere.pde.attention import Attention
+from tokensphere.pde.auto import AutoPlan
 from tokensphere.pde.direct import log_sum_exp
+from tokensphere.pde.spectral import SpectralPlan
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
 Integral = tuple[Array, Array]
 
 METHODS = ("auto", "direct", "spectral", "tree")
+
+DIRECT_PAIRS = 1_000_000
+"""Up to so many pairs of point and cell a direct sum is the fastest method."""
 
 
 class AttentionIntegral:
@@ -20,39 +27,78 @@ class AttentionIntegral:
 
     Integrates the discrete measure Σ_i ρ_i·area_i·δ(centers_i) exactly, by every method; at β = inf it is the closed
     form of the limit.  Calling it with a density (cells,) returns the mean ∇ log F (n, d), never longer than 1, and
-    log F (n,); at β = inf the mean is Bᵀx/|Bᵀx| and log F is +inf.  The result depends on the density alone, never on
-    earlier calls.  `served` holds the fraction of points each method served in the last call, `floor` the relative
-    error bound of the spectral method at each point, where it ran.
+    log F (n,); at β = inf the mean is Bᵀx/|Bᵀx| and log F is +inf.  A density with a value that is not finite gives
+    NaN everywhere.  The result depends on the density alone, never on earlier calls.
 
-    Raises InputError for an unknown method, an rtol outside (0, 1), or points that do not fit the attention.
+    `served` holds the fraction of the points that each method served in the last call, `floor` (n,) the bound on the
+    spectral method's error at each point, or None where it did not run.  "auto" meets `rtol` in the mean and in log F.
+
+    Raises InputError for an unknown method, an rtol outside (0, 1), points that do not fit the attention, or the
+    spectral method off the sphere.
     """
 
     def __init__(
         self, mesh: Mesh, attention: Attention, points: Array, method: str = "auto", rtol: float = 1e-8
     ) -> None:
-        points = np.asarray(points, dtype=np.float64)
+        points = np.ascontiguousarray(points, dtype=np.float64)
         _check(mesh, attention, points, method, rtol)
         self.served: dict[str, float] = {}
         self.floor: Array | None = None
+        self._shape = (len(points), attention.dimension)
         self._areas = mesh.areas
-        self._apply: Callable[[Array], Integral]
         if attention.zero_temperature:
-            self._apply = self._plan_limit(attention, points)
-        else:
-            self._apply = self._plan_direct(mesh, attention, points)
+            self._apply = self._limit(attention.directions(points))
+            return
+        self._tilts = attention.tilts(points)
+        self._sources = np.ascontiguousarray(mesh.centers)
+        self._apply = self._plan(mesh, attention, method, rtol)
 
     def __call__(self, density: Array) -> Integral:
         return self._apply(density)
 
-    def _plan_limit(self, attention: Attention, points: Array) -> Callable[[Array], Integral]:
-        directions, infinite = attention.directions(points), np.full(len(points), np.inf)
-        self.served = {"limit": 1.0}
-        return lambda density: (directions.copy(), infinite.copy())
+    def _plan(self, mesh: Mesh, attention: Attention, method: str, rtol: float) -> Callable[[Array], Integral]:
+        pairs = len(self._tilts) * len(self._sources)
+        if method == "direct" or (method == "auto" and pairs <= DIRECT_PAIRS):
+            return self._safe("direct", lambda logs, rows: log_sum_exp(self._tilts[_rows(rows)], self._sources, logs))
+        if method == "spectral":
+            return self._spectral(SpectralPlan(self._sources, self._tilts, _frame(attention)))
+        tree = _tree(self._sources, self._tilts, rtol)
+        if method == "tree" or mesh.kind == "circle":
+            return self._safe("tree", tree)
+        spectral = SpectralPlan(self._sources, self._tilts, _frame(attention))
+        return self._auto(AutoPlan(self._sources, self._tilts, spectral, tree, rtol, worthwhile=0.05))
 
-    def _plan_direct(self, mesh: Mesh, attention: Attention, points: Array) -> Callable[[Array], Integral]:
-        tilts, sources = attention.tilts(points), np.ascontiguousarray(mesh.centers)
-        self.served = {"direct": 1.0}
-        return lambda density: log_sum_exp(tilts, sources, log_masses(density * self._areas))
+    def _limit(self, directions: Array) -> Callable[[Array], Integral]:
+        self.served = {"limit": 1.0}
+        return lambda density: (directions.copy(), np.full(len(directions), np.inf))
+
+    def _safe(self, name: str, plan: Callable[[Array, Indices | None], Integral]) -> Callable[[Array], Integral]:
+        self.served = {name: 1.0}
+        return lambda density: self._guard(density, lambda masses: plan(log_masses(masses), None))
+
+    def _spectral(self, plan: SpectralPlan) -> Callable[[Array], Integral]:
+        self.served = {"spectral": 1.0}
+
+        def apply(masses: Array) -> Integral:
+            mean, log_normaliser, self.floor = plan(masses)
+            return mean, log_normaliser
+
+        return lambda density: self._guard(density, apply)
+
+    def _auto(self, plan: AutoPlan) -> Callable[[Array], Integral]:
+        def apply(masses: Array) -> Integral:
+            integral = plan(masses, log_masses(masses))
+            self.floor = plan.floor
+            self.served = {"spectral": plan.spectral_share, "tree": 1.0 - plan.spectral_share}
+            return integral
+
+        return lambda density: self._guard(density, apply)
+
+    def _guard(self, density: Array, apply: Callable[[Array], Integral]) -> Integral:
+        masses = density * self._areas
+        if not np.isfinite(masses).all():
+            return np.full(self._shape, np.nan), np.full(self._shape[0], np.nan)
+        return apply(masses)
 
 
 def attention_mean(
@@ -75,17 +121,41 @@ def attention_mean(
 
 def log_masses(masses: Array) -> Array:
     """log m with −inf for an empty source."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore"):
         return np.asarray(np.log(masses))
+
+
+def _rows(rows: Indices | None) -> Indices | slice:
+    return slice(None) if rows is None else rows
+
+
+def _tree(sources: Array, tilts: Array, rtol: float) -> Callable[[Array, Indices | None], Integral]:
+    try:
+        from tokensphere.pde.tree import TreePlan
+    except ImportError:
+        return lambda logs, rows: log_sum_exp(tilts[_rows(rows)], sources, logs)
+    return TreePlan(sources, tilts, rtol)
+
+
+def _frame(attention: Attention) -> Array | None:
+    """Q with Bᵀ = sQ where B is a multiple of an orthogonal matrix other than ±identity, else None."""
+    scale = float(np.linalg.norm(attention.B, 2))
+    rotation = attention.B.T / scale
+    identity = np.eye(attention.dimension)
+    if np.abs(rotation @ rotation.T - identity).max() > 1e-14 or np.array_equal(np.abs(rotation), identity):
+        return None
+    return rotation
 
 
 def _check(mesh: Mesh, attention: Attention, points: Array, method: str, rtol: float) -> None:
     if method not in METHODS:
         raise InputError(f"method = {method!r} was given, but it must be one of {', '.join(METHODS)}.")
+    if method == "spectral" and mesh.kind != "healpix":
+        raise InputError("method = 'spectral' needs a sphere, but the mesh is a circle; use auto, direct or tree.")
     if not 0.0 < rtol < 1.0:
         raise InputError(f"rtol = {rtol} was given, but the relative tolerance must lie between 0 and 1.")
     if mesh.dimension != attention.dimension:
         raise InputError(f"the attention acts on vectors of {attention.dimension} coordinates, but the mesh lies in "
                          f"{mesh.dimension} dimensions; use a circle with d = 2 and a sphere with d = 3.")
-    if points.ndim != 2 or points.shape[1] != attention.dimension:
-        raise InputError(f"points has shape {points.shape}, but it must be (n, {attention.dimension}).")
+    if points.ndim != 2 or points.shape[1] != attention.dimension or not np.isfinite(points).all():
+        raise InputError(f"points has shape {points.shape}, but it must be (n, {attention.dimension}) unit vectors.")
