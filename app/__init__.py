@@ -3,6 +3,7 @@
 Names are loaded when they are first used, so that ``import tokensphere`` is quick.
 """
 
+import os
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from tokensphere.validation.hypotheses import check_hypotheses as check_hypotheses
     from tokensphere.validation.projection import Projection as Projection
     from tokensphere.validation.wasserstein import wasserstein2_to_limit as wasserstein2_to_limit
+
+# Threads that spin while they wait cost a factor of ten as soon as another program wants a processor.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 try:
     __version__ = version("tokensphere")
