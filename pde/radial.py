@@ -5,6 +5,7 @@ is scaled by e^{−r}, so that nothing overflows; e^{−r} i_l(r) dies like e^{�
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -69,6 +70,7 @@ class RadialFactors:
         return np.asarray(np.sqrt(self.smallest * self.largest) * (self.largest / self.smallest) ** exponent)
 
 
+@lru_cache(maxsize=8)
 def factorise(smallest: float, largest: float, lmax: int, tolerance: float) -> RadialFactors:
     """Radial weights on smallest ≤ r ≤ largest: exact where r is constant, else an SVD at Chebyshev nodes in log r.
 

@@ -35,10 +35,17 @@ class SpectralPlan:
 
     Calling it with masses (m,) returns the mean (n, 3), log F (n,) and the floor (n,): a bound on the error of log F
     and on the length of the error of the mean, so inf where nothing is known.  `frame` (3, 3) is an orthogonal matrix
-    whose transpose brings the directions of the tilts onto circles of latitude, where synthesis is fastest.
+    whose transpose brings the directions of the tilts onto circles of latitude, where synthesis is fastest.  `spread`
+    are bounds on the lengths of the tilts: with the same bounds, plans for moving points share their radial factors.
     """
 
-    def __init__(self, sources: Array, tilts: Array, frame: Array | None = None) -> None:
+    def __init__(
+        self,
+        sources: Array,
+        tilts: Array,
+        frame: Array | None = None,
+        spread: tuple[float, float] | None = None,
+    ) -> None:
         self._frame = frame
         if frame is not None:
             sources, tilts = sources @ frame, tilts @ frame
@@ -49,9 +56,10 @@ class SpectralPlan:
         self._order = self._targets.order
         self._directions = directions
         self._radii = radii
-        self.lmax = band_limit(float(radii.max()), TRUNCATION)
+        smallest, largest = spread or (float(radii.min()), float(radii.max()))
+        self.lmax = band_limit(largest, TRUNCATION)
         self._degrees, self._orders = degrees_and_orders(self.lmax)
-        self._factors = factorise(float(radii.min()), float(radii.max()), self.lmax, LOW_RANK)
+        self._factors = factorise(smallest, largest, self.lmax, LOW_RANK)
         self._position = self._factors.position(radii)
 
     @property
