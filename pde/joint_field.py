@@ -1,10 +1,11 @@
 """The velocity of the joint law: v(x,ξ) = P_x∇_x ∫h((x,ξ),(y,ζ)) dμ, h = b(ξ,ζ) g(⟨Q(ξ)x, Q(ζ)y⟩).
 
 In the co-rotating coordinates u = Q(ξ)x the kernel is b(ξ,ζ) g(⟨u,u'⟩) and nothing is rotated; where moreover b ≡ 1
-one field serves every slice.  In the fixed frame the slices are analysed at Q(ζ)y and the field is taken at Q(ξ)x and
-turned back by Q(ξ)ᵀ, exactly.  Fields are objects of one shape: `vectors`, `potential`, `energy`.
+one field serves every slice.  In the fixed frame the coefficients of slice ζ are turned by Q(ζ), mixed, and turned back
+by Q(ξ)ᵀ, exactly.  Fields are objects of one shape: `vectors`, `potential`, `energy`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,6 +31,10 @@ RANK = 1e-15
 class JointField(Protocol):
     """Velocity, first variation and energy of a density (labels, cells) of slices that integrate to 1."""
 
+    @property
+    def notes(self) -> Mapping[str, float]:
+        """How the last velocity was found."""
+
     def vectors(self, density: Array, points: Array) -> Array:
         """v at points (n, d): (n, d) where all labels share it, else (labels, n, d)."""
 
@@ -50,17 +55,17 @@ class Mixing:
 
     @property
     def shared(self) -> bool:
-        """Whether b ≡ const: every label feels the same field."""
-        return len(self.values) == 1 and bool(np.ptp(self.vectors) == 0)
+        """Whether b ≡ 1: every label feels the same field, that of the marginal of u."""
+        return len(self.values) == 1 and bool((self.vectors == 1).all())
 
     def gather(self, rows: Coefficients) -> Coefficients:
         """(labels, …) to the r combinations Σ_ζ vectors_ζr weights_ζ rows_ζ."""
         return np.asarray(np.tensordot(self.vectors.T * self.weights, rows, axes=1))
 
     def scatter(self, rows: Coefficients) -> Coefficients:
-        """r combinations to (labels, …), or to (…) where b ≡ const."""
+        """r combinations to (labels, …), or to (…) where b ≡ 1."""
         if self.shared:
-            return np.asarray(rows[0] * (self.values[0] * self.vectors[0, 0]))
+            return np.asarray(rows[0])
         return np.asarray(np.tensordot(self.vectors * self.values, rows, axes=1))
 
 
@@ -91,47 +96,42 @@ class SpectralField:
     rotations: Array | None = None
     levels: int = 0
 
+    @property
+    def notes(self) -> Mapping[str, float]:
+        return {"spectral_fraction": 1.0, "levels": float(self.levels)}
+
     def combinations(self, density: Array) -> Coefficients:
         """Coefficients (r, count) of the combinations of slices that the kernel needs."""
         fine = finer(self.mesh, self.levels)
+        if self.rotations is None and self.mix.shared:
+            marginal = prolong(self.mesh, np.asarray(self.mix.gather(density), np.float64), self.levels)
+            return self.basis.analyse(fine.centers, marginal * fine.areas)
         masses = prolong(self.mesh, density, self.levels) * fine.areas
         if self.rotations is None:
-            return self.basis.analyse(fine.centers, self.mix.gather(masses))
-        slices = [
-            self.basis.analyse(fine.centers @ rotation.T, row[None])[0]
-            for rotation, row in zip(self.rotations, masses, strict=True)
-        ]
-        return self.mix.gather(np.array(slices))
+            return self.basis.analyse(fine.centers, np.asarray(self.mix.gather(masses), np.float64))
+        slices = self.basis.analyse(fine.centers, masses)
+        return self.mix.gather(self.basis.turn(slices, self.rotations))
 
     def vectors(self, density: Array, points: Array) -> Array:
-        combined = self.combinations(density)
         if self.rotations is None:
-            return np.asarray(self.mix.scatter(self.basis.gradients(combined, points)))
-        return np.array(
-            [
-                self.basis.gradients(row[None], points @ rotation.T)[0] @ rotation
-                for rotation, row in zip(self.rotations, self._per_label(combined), strict=True)
-            ]
-        )
+            return np.asarray(self.mix.scatter(self.basis.gradients(self.combinations(density), points)))
+        return self.basis.gradients(self._turned_back(density), points)
 
     def potential(self, density: Array, points: Array) -> Array:
-        combined = self.combinations(density)
         if self.rotations is None:
-            return np.asarray(self.mix.scatter(self.basis.values(combined, points)))
-        return np.array(
-            [
-                self.basis.values(row[None], points @ rotation.T)[0]
-                for rotation, row in zip(self.rotations, self._per_label(combined), strict=True)
-            ]
-        )
+            return np.asarray(self.mix.scatter(self.basis.values(self.combinations(density), points)))
+        return self.basis.values(self._turned_back(density), points)
 
     def energy(self, density: Array) -> float:
         combined = self.combinations(density)
         return 0.5 * float(self.mix.values @ self.basis.pairing(combined, combined))
 
-    def _per_label(self, combined: Coefficients) -> Coefficients:
-        rows = self.mix.scatter(combined)
-        return np.broadcast_to(rows, (len(self.mix.weights), rows.shape[-1]))
+    def _turned_back(self, density: Array) -> Coefficients:
+        """Coefficients (labels, count) of what each label sees in its own x: the mixed law of u moved by Q(ξ)ᵀ."""
+        assert self.rotations is not None
+        rows = self.mix.scatter(self.combinations(density))
+        rows = np.broadcast_to(rows, (len(self.rotations), rows.shape[-1]))
+        return self.basis.turn(rows, self.rotations.transpose(0, 2, 1))
 
 
 class LogSafeField:
@@ -140,7 +140,15 @@ class LogSafeField:
     One integral where b ≡ 1, one per label (two where b changes sign) otherwise; co-rotating coordinates only.
     """
 
-    def __init__(self, mesh: Mesh, labels: Labels, kernel: Kernel, method: str = "auto", rtol: float = 1e-8) -> None:
+    def __init__(
+        self,
+        mesh: Mesh,
+        labels: Labels,
+        kernel: Kernel,
+        method: str = "auto",
+        rtol: float = 1e-8,
+        levels: int = 0,
+    ) -> None:
         if not isinstance(kernel.profile, Exponential):
             raise InputError(
                 f"the log-safe field was asked for with the profile {kernel.profile.name}, but only the exponential "
@@ -151,8 +159,13 @@ class LogSafeField:
         self._attention = Attention(identity, identity, identity, kernel.profile.beta)
         self._mixing = kernel.mixing(labels) * labels.weights
         self._shared = kernel.mixer is None
-        self._method, self._rtol = method, rtol
+        self._method, self._rtol, self._levels = method, rtol, levels
+        self._served: Mapping[str, float] = {}
         self._plans: dict[int, tuple[Array, AttentionIntegral]] = {}
+
+    @property
+    def notes(self) -> Mapping[str, float]:
+        return {f"{name}_fraction": share for name, share in self._served.items()}
 
     def vectors(self, density: Array, points: Array) -> Array:
         rows = []
@@ -183,14 +196,15 @@ class LogSafeField:
         factors = self._mixing[:1] if self._shared else self._mixing
         parts = []
         for row in factors:
-            signed = [(sign, np.maximum(sign * row, 0.0)) for sign in (1.0, -1.0)]
-            parts.append([(sign, plan(part @ density)) for sign, part in signed if part.any()])
+            signed = [(sign, np.maximum(sign * row, 0.0) @ density) for sign in (1.0, -1.0) if (sign * row > 0).any()]
+            parts.append([(sign, plan(prolong(self._mesh, seen, self._levels))) for sign, seen in signed])
+        self._served = dict(plan.served)
         return parts
 
     def _plan(self, points: Array) -> AttentionIntegral:
         known = self._plans.get(id(points))
         if known is None or known[0] is not points:
-            plan = AttentionIntegral(self._mesh, self._attention, points, self._method, self._rtol)
+            plan = AttentionIntegral(finer(self._mesh, self._levels), self._attention, points, self._method, self._rtol)
             known = self._plans[id(points)] = (points, plan)
         return known[1]
 

@@ -21,6 +21,7 @@ class Solution:
         records: one array per name with a row for every accepted step (see ``docs/records.md``).
         statistics: steps, transport steps, attention fields evaluated, macro steps rejected, seconds.
         labels: the label space of a joint law, else None.
+        frame: "co-rotating" where the densities are those of u = Q(ξ)x, else "fixed" (of x itself).
     """
 
     mesh: Mesh
@@ -30,6 +31,7 @@ class Solution:
     records: Mapping[str, Floats]
     statistics: Mapping[str, float] = field(default_factory=dict)
     labels: Any = None
+    frame: str = "fixed"
 
     @property
     def attention(self) -> Any:

@@ -27,6 +27,9 @@ class Expansion(Protocol):
     def analyse(self, points: Array, masses: Array) -> Coefficients:
         """Coefficients (rows, count) of masses (rows, n) at points (n, d)."""
 
+    def turn(self, coefficients: Coefficients, matrices: Array) -> Coefficients:
+        """Row by row, coefficients of the measure moved by the orthogonal matrices Q (rows, d, d)."""
+
     def gradients(self, coefficients: Coefficients, points: Array) -> Array:
         """Tangent gradients ∇G (rows, n, d)."""
 
@@ -49,6 +52,9 @@ class Moments:
 
     def analyse(self, points: Array, masses: Array) -> Coefficients:
         return np.asarray(masses @ points)
+
+    def turn(self, coefficients: Coefficients, matrices: Array) -> Coefficients:
+        return np.asarray(np.einsum("rij,rj->ri", matrices, coefficients))
 
     def gradients(self, coefficients: Coefficients, points: Array) -> Array:
         radial = coefficients @ points.T
@@ -76,6 +82,13 @@ class Fourier:
     def analyse(self, points: Array, masses: Array) -> Coefficients:
         return np.asarray(masses @ self._waves(points).T)
 
+    def turn(self, coefficients: Coefficients, matrices: Array) -> Coefficients:
+        # θ ↦ α + θ, or the reflection θ ↦ α − θ.
+        angles = np.arctan2(matrices[:, 1, 0], matrices[:, 0, 0])
+        reflected = np.linalg.det(matrices)[:, None] < 0
+        turned = np.where(reflected, coefficients.conj(), coefficients)
+        return np.asarray(turned * np.exp(1j * self._orders * angles[:, None]))
+
     def gradients(self, coefficients: Coefficients, points: Array) -> Array:
         slopes = ((-1j * self._orders * self._weights * coefficients) @ self._waves(points).conj()).real
         tangents = np.stack([-points[:, 1], points[:, 0]], axis=1)
@@ -95,11 +108,23 @@ class Harmonics:
         self.degree = max(2, profile.degree(3, TOLERANCE))
         l, m = degrees_and_orders(self.degree)  # noqa: E741
         self._weights = 4 * math.pi * profile.eigenvalues(3, self.degree)[l]
+        self._parity = np.where(l % 2, -1.0, 1.0)
         self._pairs = np.where(m == 0, 1.0, 2.0) * self._weights
 
     def analyse(self, points: Array, masses: Array) -> Coefficients:
         # One thread: ducc0's adjoint transform repeats bitwise only then.
         return analyse(points, masses, self.degree)
+
+    def turn(self, coefficients: Coefficients, matrices: Array) -> Coefficients:
+        import ducc0
+
+        result = np.empty_like(coefficients)
+        for row, (alm, matrix) in enumerate(zip(coefficients, matrices, strict=True)):
+            proper = matrix if np.linalg.det(matrix) > 0 else -matrix
+            result[row] = ducc0.sht.rotate_alm(alm, self.degree, *euler_angles(proper))
+            if proper is not matrix:
+                result[row] *= self._parity
+        return result
 
     def gradients(self, coefficients: Coefficients, points: Array) -> Array:
         import ducc0
@@ -125,6 +150,15 @@ class Harmonics:
 
     def pairing(self, first: Coefficients, second: Coefficients) -> Array:
         return np.asarray(np.einsum("c,rc,rc->r", self._pairs, first, second.conj()).real)
+
+
+def euler_angles(rotation: Array) -> tuple[float, float, float]:
+    """ψ, θ, φ with R = R_z(φ)R_y(θ)R_z(ψ), ψ + φ accurate also where θ is next to 0 or π."""
+    degenerate = math.hypot(rotation[0, 2], rotation[1, 2]) < 1e-12
+    phi = 0.0 if degenerate else math.atan2(rotation[1, 2], rotation[0, 2])
+    c, s = math.cos(phi), math.sin(phi)
+    back = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]) @ rotation
+    return math.atan2(back[1, 0], back[1, 1]), math.atan2(back[0, 2], back[2, 2]), phi
 
 
 def _frame(place: Array) -> tuple[Array, Array]:
