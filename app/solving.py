@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.mesh import Floats, Mesh
 from tokensphere.pde.attention import Attention
-from tokensphere.pde.march import VELOCITY_TOLERANCE, Flow, State, march
+from tokensphere.pde.march import Flow, State, march
 from tokensphere.pde.problem import AttentionFlow
 from tokensphere.pde.solution import Solution
 from tokensphere.pde.threads import set_threads
@@ -26,7 +26,7 @@ def solve(
     *,
     method: str = "auto",
     rtol: float = 1e-8,
-    velocity_tolerance: float = VELOCITY_TOLERANCE,
+    velocity_tolerance: float | None = None,
     recorders: Recorders | None = None,
     threads: int | None = None,
     progress: Callable[[State], None] | None = None,
@@ -40,7 +40,8 @@ def solve(
         save_at: increasing times; each is met exactly.
         method: of the attention integral: "auto", "direct", "spectral" or "tree".
         rtol: relative tolerance of the attention integral.
-        velocity_tolerance: error allowed in a velocity extrapolated in time, relative to the largest speed.
+        velocity_tolerance: error allowed in a velocity extrapolated in time, relative to the largest speed; h²/10
+            when left out.
         recorders: further functions of the state to record at every step, by name.
         threads: for every parallel part; all processors when left out.
         progress: called with every accepted state.
@@ -68,7 +69,7 @@ def gather(
     state: State,
     save_at: ArrayLike,
     recorders: Recorders,
-    velocity_tolerance: float = VELOCITY_TOLERANCE,
+    velocity_tolerance: float | None = None,
     progress: Callable[[State], None] | None = None,
     labels: object = None,
 ) -> Solution:

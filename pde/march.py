@@ -25,11 +25,10 @@ from tokensphere.pde.errors import (
 from tokensphere.pde.flux import largest_step, outflow
 from tokensphere.pde.stepping import heun
 
-VELOCITY_TOLERANCE = 1e-5
 MASS_TOLERANCE = 1e-10
 HISTORY = 4
 LONGEST_MACRO = 16
-EXACT_SHARE = 100.0
+EXACT_SHARE = 20.0
 # The outflow bound is approached from below, so that a velocity that grows within the step seldom breaks it.
 COURANT = 0.95
 
@@ -118,7 +117,7 @@ class _TooFastError(Exception):
 
 
 def march(
-    flow: Flow, state: State, save_at: ArrayLike, *, tolerance: float = VELOCITY_TOLERANCE
+    flow: Flow, state: State, save_at: ArrayLike, *, tolerance: float | None = None
 ) -> Iterator[State]:
     """Advance a density through the save times, yielding a State after every accepted macro step.
 
@@ -129,7 +128,8 @@ def march(
         flow: mesh and field.
         state: where to start; any state that a march has yielded continues bitwise.
         save_at: (saves,) strictly increasing times, none before ``state.time``.
-        tolerance: error allowed in an extrapolated velocity, relative to the largest speed.
+        tolerance: error allowed in an extrapolated velocity, relative to the largest speed; h²/10 when left out, so
+            that it falls with the error in space.
 
     Raises:
         InputError: for save times that are not finite, not increasing or already past.
@@ -137,12 +137,18 @@ def march(
             yielded state is good.
     """
     saves = checked_saves(save_at, state)
+    tolerance = velocity_tolerance(flow.mesh) if tolerance is None else tolerance
     if not len(state.history_times):
         state = _begun(flow, state, saves)
         yield state
     while state.save_index < len(saves):
         state = _advance(flow, state, saves, tolerance)
         yield state
+
+
+def velocity_tolerance(mesh: Mesh) -> float:
+    """The default tolerance h²/10."""
+    return mesh.width**2 / 10
 
 
 def checked_saves(save_at: ArrayLike, state: State) -> Floats:
