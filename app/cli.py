@@ -11,10 +11,11 @@ SHORTFALL, BAD_INPUT = 1, 2
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit: 0 all holds, 1 a check falls short, 2 bad input, 3 interrupted."""
     interrupt.install()
-    sys.exit(_status(sys.argv[1:] if arguments is None else arguments))
+    sys.exit(status(sys.argv[1:] if arguments is None else arguments))
 
 
-def _status(arguments: list[str]) -> int:
+def status(arguments: list[str]) -> int:
+    """The exit status of the command line with these arguments; whatever goes wrong becomes one sentence on stderr."""
     try:
         from tokensphere.commands import application
 

@@ -1,6 +1,9 @@
 """The folder of a run: what is in it, when it may be written, and how it is cleared."""
 
+import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,7 +70,7 @@ def check_free(folder: RunFolder, force: bool, resume: bool) -> None:
         raise InputError(f"{path} cannot be a run folder ({error.strerror}); choose another --out.") from None
     if not parent.is_dir():
         raise InputError(f"{path} cannot be a run folder because {parent} is a file; choose another --out.")
-    if not path.exists() or not any(path.iterdir()):
+    if not path.exists() or all(entry.name.startswith(".new-") for entry in path.iterdir()):
         return
     if not folder.configuration.exists():
         raise InputError(f"{path} holds files but no run; choose another --out, tokensphere will not write there.")
@@ -75,6 +78,33 @@ def check_free(folder: RunFolder, force: bool, resume: bool) -> None:
         raise InputError(
             f"{path} already holds a run; give --resume to go on, --force to replace it, or another --out."
         )
+
+
+@contextmanager
+def locked(folder: RunFolder) -> Iterator[None]:
+    """Keep a second process out of the folder; the lock goes with the process, however it ends.
+
+    Raises InputError where another process holds it.
+    """
+    try:
+        import fcntl
+    except ImportError:  # not on this system
+        yield
+        return
+    handle = os.open(folder.path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise InputError(
+            f"{folder.path} is being written by another process; wait for it or choose another --out."
+        ) from None
+    except OSError:  # a file system without locks
+        pass
+    try:
+        yield
+    finally:
+        os.close(handle)
 
 
 def clear(folder: RunFolder) -> None:

@@ -40,6 +40,25 @@ def _bar(end: float, start: float) -> Iterator[Update]:
         yield update
 
 
+@contextmanager
+def count_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Yields `update(done, total)`; shows how many are done and the time left."""
+    start: list[tuple[float, int]] = []
+    terminal = sys.stderr.isatty()
+
+    def update(done: int, total: int) -> None:
+        start[:] = start or [(time.monotonic(), done)]
+        elapsed, fresh = time.monotonic() - start[0][0], done - start[0][1]
+        left = f", about {elapsed / fresh * (total - done):.0f} s left" if fresh and done < total else ""
+        text = f"{done} of {total} {what}{left}"
+        sys.stderr.write(f"\r\x1b[K{text}" if terminal else f"{text}\n")
+        sys.stderr.flush()
+
+    yield update
+    if terminal and start:
+        sys.stderr.write("\n")
+
+
 def _lines(end: float) -> Update:
     clock = _Rate()
     last = [time.monotonic()]
@@ -48,7 +67,8 @@ def _lines(end: float) -> Update:
         if time.monotonic() - last[0] >= BETWEEN_LINES or now >= end:
             last[0] = time.monotonic()
             rate = clock.steps_per_second(step)
-            sys.stderr.write(f"t = {now:.6g} of {end:.6g}, step {step}, {rate:.3g} steps/s\n")
+            speed = f", {rate:.3g} steps/s" if rate else ""
+            sys.stderr.write(f"t = {now:.6g} of {end:.6g}, step {step}{speed}\n")
             sys.stderr.flush()
 
     return update

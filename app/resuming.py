@@ -35,8 +35,8 @@ def check_same_run(folder: Path, checkpoint: Checkpoint, config: Config, initial
     changed += _changed_times(before, now)
     if changed:
         raise InputError(
-            f"{folder} holds a run of another configuration: {'; '.join(changed)}; set it back, start anew with --force, "
-            "or choose another --out."
+            f"{folder} holds a run of another configuration: {'; '.join(changed)}; set it back, start anew with "
+            "--force, or choose another --out."
         )
 
 

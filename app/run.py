@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tokensphere.checkpoint import Checkpoint, digest, read_checkpoint, write_checkpoint
 from tokensphere.config import Config, to_toml
 from tokensphere.durable import disk_guard, replace_text, sync
-from tokensphere.folder import RunFolder, check_free, clear
+from tokensphere.folder import RunFolder, check_free, clear, locked
 from tokensphere.memory import check_memory
 from tokensphere.meshes.errors import InputError
 from tokensphere.origin import origin
@@ -80,17 +80,24 @@ def execute(
         set_threads(int(wanted))
     began = time.perf_counter()
     task = build_task(config)
-    if old is None:
-        run = _begin(task, folder, config)
-    else:
+    if old is not None:
         check_same_run(path, old, config, digest(task.density))
-        run = _continue(task, folder, config, old)
-        if run is None:
+        if folder.summary.exists() and old.state.save_index == len(extended_plan(old.plan, config)):
             return Outcome("nothing to do", path, old.state.time, old.state.step)
+    _make(path)
+    with locked(folder):
+        run = _begin(task, folder, config) if old is None else _continue(task, folder, config, old)
+        try:
+            return _march(run, began, update, stop)
+        finally:
+            run.records.close()
+
+
+def _make(path: Path) -> None:
     try:
-        return _march(run, began, update, stop)
-    finally:
-        run.records.close()
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}); choose another --out.") from None
 
 
 def _begin(task: Task, folder: RunFolder, config: Config) -> _Run:
@@ -101,21 +108,15 @@ def _begin(task: Task, folder: RunFolder, config: Config) -> _Run:
         initial=digest(task.density),
         origin=origin(threads(), config.initial.seed),
     )
-    try:
-        folder.path.mkdir(parents=True, exist_ok=True)
-        clear(folder)
-        with disk_guard(folder.path, 0.0, 0):
-            replace_text(folder.configuration, checkpoint.configuration)
-    except OSError as error:
-        raise InputError(f"{folder.path} cannot be written ({error.strerror}); choose another --out.") from None
+    clear(folder)
+    with disk_guard(folder.path, 0.0, 0):
+        replace_text(folder.configuration, checkpoint.configuration)
     return _Run(task, folder, config, checkpoint, folder.open_records())
 
 
-def _continue(task: Task, folder: RunFolder, config: Config, old: Checkpoint) -> _Run | None:
-    plan = extended_plan(old.plan, config)
-    if len(plan) == len(old.plan) and old.state.save_index == len(plan) and folder.summary.exists():
-        return None
+def _continue(task: Task, folder: RunFolder, config: Config, old: Checkpoint) -> _Run:
     _note_changes(old)
+    plan = extended_plan(old.plan, config)
     checkpoint = replace(old, configuration=to_toml(config), plan=plan, resumed=old.resumed + 1)
     folder.summary.unlink(missing_ok=True)
     forget_spare(folder.solution)

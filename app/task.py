@@ -1,7 +1,6 @@
 """What a configuration asks for, built: mesh, model, initial density, flow and what to record."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +38,7 @@ class Task:
 
 
 def build_task(config: Config) -> Task:
-    """Everything that a run needs, or an InputError: nothing is written and nothing is left to go wrong at the border."""
+    """Everything that a run needs, or an InputError; nothing is written yet."""
     mesh = building.build_mesh(config.mesh)
     return _joint_task(config, mesh) if config.joint else _attention_task(config, mesh)
 
@@ -57,11 +56,12 @@ def _attention_task(config: Config, mesh: Mesh) -> Task:
 
 
 def _joint_task(config: Config, mesh: Mesh) -> Task:
-    joint: Any = __import__("tokensphere.solving_joint", fromlist=["joint_flow"])
+    from tokensphere.solving_joint import joint_flow, joint_recorders
+
     if config.labels is None or config.kernel is None:
         raise AssertionError("a joint configuration has labels and a kernel")
     labels = building.build_labels(config.labels)
     kernel = building.build_kernel(config.kernel, config.dimension)
     density = building.build_joint_initial(config.initial, mesh, labels)
-    flow = joint.joint_flow(mesh, labels, kernel)
-    return Task(mesh, kernel, labels, density, flow, joint.joint_recorders(mesh, labels, kernel, density))
+    flow = joint_flow(mesh, labels, kernel, method=config.solver.method)
+    return Task(mesh, kernel, labels, density, flow, joint_recorders(flow, labels, None))

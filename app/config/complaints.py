@@ -26,23 +26,27 @@ _RULES = {
 }
 
 
-def complain(error: ValidationError, raw: dict[str, Any]) -> str:
-    """The first thing wrong, unknown keys before all others (a misspelt key also makes another one missing)."""
+def complain(error: ValidationError, raw: dict[str, Any], table: str | None = None) -> str:
+    """The first thing wrong, unknown keys before all others (a misspelt key also makes another one missing).
+
+    table: the table of `raw` that was validated, where it was not the whole document.
+    """
     found = error.errors(include_url=False)
     first = next((entry for entry in found if entry["type"] == "extra_forbidden"), found[0])
     kind, context = first["type"], first.get("ctx", {})
-    path = _strip_tags(first["loc"], raw, keep_last=kind == "missing")
+    location = first["loc"] if table is None else (table, *first["loc"])
+    path = _strip_tags(location, raw, keep_last=kind == "missing")
     key = dotted(path)
     if kind == "extra_forbidden":
-        return _unknown_key(key, first["loc"])
+        return _unknown_key(key, location)
     if kind == "missing":
-        return f"{key} is missing; " + _expected(first["loc"])
+        return f"{key} is missing; " + _expected(location)
     if kind == "union_tag_not_found":
         return f"{key}.kind is missing; it must be one of {_choices_of(first['loc'])}."
     if kind == "union_tag_invalid":
-        return _not_among(f"{key}.kind", context["tag"], _kinds(first["loc"]))
+        return _not_among(f"{key}.kind", context["tag"], _kinds(location))
     if kind == "literal_error":
-        return _not_among(key, first["input"], _literals(first["loc"]) or [str(context.get("expected"))])
+        return _not_among(key, first["input"], _literals(location) or [str(context.get("expected"))])
     rule = str(context["error"]) if kind == "value_error" else _RULES.get(kind, first["msg"].lower())
     if kind == "value_error" and isinstance(first["input"], dict):
         return f"{f'[{key}]: ' if key else ''}{rule}."

@@ -77,9 +77,10 @@ class TimeTable(Table):
 
 
 class SolverTable(Table):
-    """How the attention integral and the distance are computed."""
+    """How the attention integral and the distance are computed; "log-safe" is for joint laws, "direct" and "tree" are
+    for a density alone."""
 
-    method: Literal["auto", "direct", "spectral", "tree"] = "auto"
+    method: Literal["auto", "direct", "spectral", "tree", "log-safe"] = "auto"
     rtol: Annotated[float, AfterValidator(_tolerance)] = 1e-8
     metric: Literal["chordal", "geodesic"] = "chordal"
 
@@ -143,6 +144,13 @@ class Config(Table):
             )
         if self.kernel is None and self.initial.perturbation:
             raise ValueError("initial.perturbation was given, but only a joint law (with [labels] and [kernel]) has it")
+        methods = ("auto", "spectral", "log-safe") if self.joint else ("auto", "direct", "spectral", "tree")
+        if self.solver.method not in methods:
+            about = "a joint law" if self.joint else "a density"
+            raise ValueError(
+                f'solver.method = "{self.solver.method}" was given, but for {about} it must be one of '
+                f"{', '.join(methods)}"
+            )
         _check_dimensions(self)
         if not math.isfinite(self.time.end) or any(
             b <= a for a, b in zip(self.save_times, self.save_times[1:], strict=False)
