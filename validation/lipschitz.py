@@ -94,10 +94,10 @@ def _on_sphere(points: Floats) -> Floats:
 
 def values_ladder(mesh: Mesh, averages: Floats, levels: int = 4) -> tuple[Floats, Floats]:
     """The same for cell averages known on one mesh only: the coarser levels are their averages."""
-    lowest = 1 if mesh.kind == "healpix" else 4
+    lowest, divisor = (1, 1) if mesh.kind == "healpix" else (8, 2)  # what a circle needs
     widths, quotients = [], []
     for step in range(levels - 1, -1, -1):
-        if mesh.resolution % 2**step or mesh.resolution // 2**step < lowest:
+        if mesh.resolution % (divisor * 2**step) or mesh.resolution // 2**step < lowest:
             continue
         level = coarser(mesh, step) if step else mesh
         widths.append(level.width)

@@ -19,8 +19,8 @@ def _nside(value: int) -> int:
 
 
 def _cells(value: int) -> int:
-    if not 4 <= value <= 10_000_000:
-        raise ValueError("it must be a whole number from 4 to 10000000")
+    if not 8 <= value <= 10_000_000 or value % 2:
+        raise ValueError("it must be an even whole number from 8 to 10000000")
     return value
 
 
