@@ -32,9 +32,9 @@ class Sites:
     Analysis adds fixed parts in a fixed order, so that it repeats bitwise on any number of threads.
     """
 
-    def __init__(self, points: Array) -> None:
+    def __init__(self, points: Array, look_for_rings: bool = True) -> None:
         place = colatitude_longitude(points)
-        rings = _find_rings(place)
+        rings = _find_rings(place) if look_for_rings else []
         on_ring = np.concatenate(rings) if rings else np.empty(0, dtype=np.int64)
         if 4 * len(on_ring) < len(points):
             rings, on_ring = [], on_ring[:0]

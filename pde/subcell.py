@@ -55,7 +55,8 @@ class SubcellEstimate:
     """Error of the attention mean from integrating Σ_i ρ_i·area_i·δ(centers_i) in place of the density.
 
     The mean at some of the points (n, d) is compared with the mean of the density merged to the next coarser level: the
-    error is of second order, so a third of the difference is left.  Besides the kernel's width it sees a cluster
+    error is of second order, so a third of the difference is left; where it falls faster, as that of a kernel about a
+    cell wide does, the estimate is up to 5 times too large.  Besides the kernel's width it sees a cluster
     narrower than two cells, whose shape no prolongation restores: a number to warn with.
     Deterministic: a function of the density alone.  Zero at β = inf and on a mesh that has no coarser level.
     """
