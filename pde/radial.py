@@ -83,7 +83,7 @@ def factorise(smallest: float, largest: float, lmax: int, tolerance: float) -> R
         return RadialFactors(largest, largest, np.concatenate([values, slopes]), np.zeros(lmax + 1), table)
     span = np.log(largest / smallest)
     count = int(40 + 14 * span)
-    angles = (np.arange(count) + 0.5) * (np.pi / count)
+    angles = np.asarray((np.arange(count) + 0.5) * (np.pi / count), dtype=np.float64)
     values, slopes = radial_weights(np.sqrt(smallest * largest) * np.exp(0.5 * span * np.cos(angles)), lmax)
     both, scale = np.concatenate([values, slopes]), np.sqrt(2.0 * np.arange(lmax + 1) + 1.0)
     left, singular, right = np.linalg.svd(both * scale, full_matrices=False)

@@ -46,7 +46,7 @@ class Sites:
 
     def values(self, coefficients: Coefficients, lmax: int) -> Array:
         """f (n,)."""
-        return self._synthesis(coefficients, lmax, spin=0, mode="STANDARD")[0]
+        return np.asarray(self._synthesis(coefficients, lmax, spin=0, mode="STANDARD")[0])
 
     def gradient(self, coefficients: Coefficients, lmax: int) -> Array:
         """(∂_θ f, ∂_φ f / sin θ) (2, n)."""

@@ -35,7 +35,7 @@ def aliasing_error(mesh: Mesh, attention: Attention, levels: int = 0) -> float:
     sharpest = attention.beta * float(np.linalg.norm(attention.B, 2))
     spacing = math.sqrt(STRETCH[mesh.kind]) * mesh.width / 2**levels
     blur = 2.0 * math.pi**2 / (spacing**2 * sharpest)
-    return 0.5 * spacing if blur < 1.0 else 2.0 / math.pi * blur * spacing * math.exp(-blur)
+    return float(0.5 * spacing if blur < 1.0 else 2.0 / math.pi * blur * spacing * math.exp(-blur))
 
 
 def kernel_levels(mesh: Mesh, attention: Attention, tolerance: float = 1e-3, finest: int | None = None) -> int:

@@ -10,7 +10,7 @@ def available_threads() -> int:
     import numba
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores, int(numba.config.NUMBA_NUM_THREADS)))
+    return max(1, min(cores, int(vars(numba.config)["NUMBA_NUM_THREADS"])))
 
 
 _chosen: list[int] = []
