@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from tokensphere.meshes.errors import InputError
 
 Array = NDArray[np.float64]
