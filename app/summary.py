@@ -94,12 +94,15 @@ def limit_facts(attention: Attention | None, records: Records, metric: str) -> d
 
 
 def hypotheses(task: Task) -> list[Any]:
-    """H1 to H3 for a density under an attention head; none for a joint law."""
+    """H1 to H3 for a density under an attention head, undecided where the mesh is too coarse; none for a joint law."""
     if task.attention is None:
         return []
     from tokensphere.validation.hypotheses import check_hypotheses
 
-    return list(check_hypotheses(task.mesh, task.attention, task.density))
+    try:
+        return list(check_hypotheses(task.mesh, task.attention, task.density))
+    except InputError as error:
+        return [{"name": "H1, H2, H3", "verdict": "undecided", "reason": str(error)}]
 
 
 def draw(task: Task, folder: RunFolder, config: Config, records: Records, solution: Any) -> None:
