@@ -1,4 +1,4 @@
-"""Maximisers of E_h[μ] = ½∬h dμdμ among joint laws of given label law ρ: closed forms, and a search where none is known.
+"""Maximisers of E_h[μ] = ½∬h dμdμ among joint laws of given label law ρ: closed forms, and a search otherwise.
 
 By conditional Diracization (theory §2.3, fact 3) it is enough to look among graph laws μ_ξ = δ_{x*(ξ)}, whenever ρ has
 no atoms or h is positive semidefinite.

@@ -57,7 +57,9 @@ def order_parameters(mesh: Mesh, labels: Labels, density: Array, rotations: Arra
     return OrderParameters(
         mean=mean,
         mean_length=float(np.linalg.norm(mean)),
-        second_moments=np.linalg.eigvalsh(content_second_moment(mesh, labels, density, rotations)),
+        second_moments=np.asarray(
+            np.linalg.eigvalsh(content_second_moment(mesh, labels, density, rotations)), np.float64
+        ),
         entropy=-float(labels.weights @ (density * logs) @ mesh.areas),
         conditional_spread=float(labels.weights @ spread),
         largest_spread=float(spread.max()),
