@@ -42,7 +42,7 @@ class RadialFactors:
     """4π e^{−r} i_l(r) ≈ Σ_k factor_k(r) degrees_k(l), and i_l' with the same degrees_k and factors slope_k.
 
     degrees (rank, lmax+1); table (rank, STEPS+9, 2) holds factor and slope on a uniform grid in the Chebyshev angle of
-    log r between smallest and largest radius, padded for 8-point interpolation; residual (lmax+1,) is the largest
+    log r between smallest and largest radius, padded for 8-point interpolation, or one row (rank, 1, 2) where the radius is constant; residual (lmax+1,) is the largest
     error of the factorisation over the radii.
     """
 
@@ -79,7 +79,7 @@ def factorise(smallest: float, largest: float, lmax: int, tolerance: float) -> R
     """
     if largest - smallest <= CONSTANT * largest:
         values, slopes = radial_weights(np.array([largest]), lmax)
-        table = np.broadcast_to(np.eye(2)[:, None, :], (2, STEPS + 9, 2))
+        table = np.eye(2)[:, None, :]
         return RadialFactors(largest, largest, np.concatenate([values, slopes]), np.zeros(lmax + 1), table)
     span = np.log(largest / smallest)
     count = int(40 + 14 * span)

@@ -6,6 +6,8 @@ The analysis is exact for the discrete measure.  With G = e^{−r} F the mean is
 ∇ log F = (e^{−r} ∂_r F / G) u + ∇_S G / (r G).  Source: theory §1.1.
 """
 
+import math
+
 import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
@@ -28,6 +30,9 @@ NOISE = 1.5e-13
 BINS = 64
 
 EPSILON = 2.0**-52
+
+SCALES = tuple((-1.0) ** (7 - a) / (math.factorial(a) * math.factorial(7 - a)) for a in range(8))
+"""1 / Π_{b≠a} (a − b): the constant factors of 8-point interpolation."""
 
 
 class SpectralPlan:
@@ -87,7 +92,8 @@ class SpectralPlan:
         # No field of degree l exceeds √((2l+1)/4π) times the norm of its coefficients anywhere.
         largest = np.sqrt((2.0 * degree + 1.0) / (4.0 * np.pi) * np.bincount(self._degrees, power))
         edges = np.arange(BINS + 1) * (STEPS // BINS)
-        factors, slopes = np.moveaxis(np.abs(self._factors.table[:, edges + 4]), -1, 0)
+        rows = edges + 4 if self._factors.table.shape[1] > 1 else 0 * edges
+        factors, slopes = np.moveaxis(np.abs(self._factors.table[:, rows]), -1, 0)
         values = np.abs(self._factors.degrees) @ largest
         gradients = np.abs(self._factors.degrees) @ (largest * np.sqrt(degree * (degree + 1.0)))
         noise = np.maximum(factors.T @ values, slopes.T @ values)
@@ -99,28 +105,32 @@ class SpectralPlan:
 def _lagrange(place, weights):  # type: ignore[no-untyped-def]
     """Weights of 8-point interpolation at `place`, and the first table row they apply to."""
     start = min(int(place), STEPS - 1)
+    t = place - start + 3.0
+    product = 1.0
     for a in range(8):
-        weight = 1.0
-        for b in range(8):
-            if b != a:
-                weight *= (place - start + 3.0 - b) / (a - b)
-        weights[a] = weight
+        weights[a] = product * SCALES[a]
+        product *= t - a
+    product = 1.0
+    for a in range(7, -1, -1):
+        weights[a] *= product
+        product *= t - a
     return start + 1
 
 
 @njit(cache=True, parallel=True)
 def _accumulate(position, order, table, field, gradient, moments):  # type: ignore[no-untyped-def]
     """moments[point] += (factor·f, slope·f, factor·∂_θ f, factor·∂_φ f/sin θ); `gradient` may have no columns."""
-    tasks = (order.size + 1023) // 1024
-    for task in prange(tasks):
+    for task in prange((order.size + 1023) // 1024):
         weights = np.empty(8)
         for column in range(task * 1024, min(order.size, (task + 1) * 1024)):
             point = order[column]
-            row = _lagrange(position[point], weights)
-            factor, slope = 0.0, 0.0
-            for a in range(8):
-                factor += weights[a] * table[row + a, 0]
-                slope += weights[a] * table[row + a, 1]
+            factor, slope = table[0, 0], table[0, 1]
+            if table.shape[0] > 1:
+                row = _lagrange(position[point], weights)
+                factor, slope = 0.0, 0.0
+                for a in range(8):
+                    factor += weights[a] * table[row + a, 0]
+                    slope += weights[a] * table[row + a, 1]
             moments[point, 0] += factor * field[column]
             moments[point, 1] += slope * field[column]
             if gradient.shape[1] > 0:
