@@ -5,7 +5,6 @@ Names are loaded when they are first used, so that ``import tokensphere`` is qui
 
 import os
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,11 +29,6 @@ if TYPE_CHECKING:
 
 # Threads that spin while they wait cost a factor of ten as soon as another program wants a processor.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
-try:
-    __version__ = version("tokensphere")
-except PackageNotFoundError:  # a checkout that was never installed
-    __version__ = "0+unknown"
 
 # Public name → (module, name in it); a None names the module itself.
 _PUBLIC: dict[str, tuple[str, str | None]] = {
@@ -62,6 +56,8 @@ __all__ = sorted(_PUBLIC)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
     if name not in _PUBLIC:
         raise AttributeError(f"module 'tokensphere' has no attribute {name!r}")
     module, attribute = _PUBLIC[name]
@@ -69,6 +65,16 @@ def __getattr__(name: str) -> Any:
     found = loaded if attribute is None else getattr(loaded, attribute)
     globals()[name] = found
     return found
+
+
+def _version() -> str:
+    # Imported here: the command line's signal handlers stand only once this module has been read.
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("tokensphere")
+    except PackageNotFoundError:  # a checkout that was never installed
+        return "0+unknown"
 
 
 def __dir__() -> list[str]:
