@@ -85,7 +85,9 @@ def checked_times(times: ArrayLike) -> Array:
     """Times as a strictly increasing array (k,)."""
     instants = np.atleast_1d(np.asarray(times, dtype=np.float64))
     if instants.ndim != 1 or not np.isfinite(instants).all() or (np.diff(instants) <= 0).any():
-        raise InputError("the times of a particle run must be finite and strictly increasing; sort them and drop repeats.")
+        raise InputError(
+            "the times of a particle run must be finite and strictly increasing; sort them and drop repeats."
+        )
     return instants
 
 

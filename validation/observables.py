@@ -22,10 +22,10 @@ def harmonics(points: Array, degree: int) -> Array:
     if points.shape[-1] == 2:
         angle = np.arctan2(points[..., 1], points[..., 0])
         waves = [part(k * angle) for k in range(1, degree + 1) for part in (np.cos, np.sin)]
-        return np.sqrt(2.0) * np.stack(waves, axis=-1)
+        return np.asarray(np.sqrt(2.0) * np.stack(waves, axis=-1))
     z = points[..., 2]
     rotation = points[..., 0] + 1j * points[..., 1]
-    columns: dict[int, list[Array]] = {l: [] for l in range(1, degree + 1)}
+    columns: dict[int, list[Array]] = {row: [] for row in range(1, degree + 1)}
     sectoral, power = np.ones_like(z), np.ones_like(rotation)
     for m in range(degree + 1):
         if m > 0:
@@ -42,12 +42,12 @@ def harmonics(points: Array, degree: int) -> Array:
                 columns[l].append(factor * current * power.real)
                 if m > 0:
                     columns[l].append(factor * current * power.imag)
-    return np.stack([column for l in columns for column in columns[l]], axis=-1)
+    return np.stack([column for row in columns.values() for column in row], axis=-1)
 
 
 def degrees(dimension: int, degree: int) -> NDArray[np.int64]:
     """Degree of every column of `harmonics`."""
-    counts = [2 if dimension == 2 else 2 * l + 1 for l in range(1, degree + 1)]
+    counts = [2 if dimension == 2 else 2 * k + 1 for k in range(1, degree + 1)]
     return np.repeat(np.arange(1, degree + 1), counts)
 
 
@@ -73,9 +73,14 @@ def density_moments(mesh: Mesh, density: Array, degree: int) -> Array:
     return np.asarray((prolong(mesh, density, LEVELS) * fine.areas) @ harmonics(fine.centers, degree))
 
 
-def mean_of(moments: Array, dimension: int) -> Array:
-    """The mean ∫x dρ (…, d) from moments (…, count ≥ d)."""
-    if dimension == 2:
-        return np.asarray(moments[..., :2] / np.sqrt(2.0))
-    # degree 1 in the order m = 0, cos, sin: √3 (z, x, y)
-    return np.asarray(moments[..., [1, 2, 0]] / np.sqrt(3.0))
+def polynomial_maps(dimension: int) -> tuple[Array, Array]:
+    """Maps from moments of degrees 1 and 2 to the mean (d, count) and the second moment less I/d (d, d, count)."""
+    points = np.random.default_rng(0).normal(size=(40, dimension))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    basis = harmonics(points, 2)
+    products = points[:, :, None] * points[:, None, :] - np.eye(dimension) / dimension
+    mean = np.linalg.lstsq(basis, points, rcond=None)[0]
+    second = np.linalg.lstsq(basis, products.reshape(len(points), -1), rcond=None)[0]
+    return np.asarray(mean.T, dtype=np.float64), np.asarray(
+        second.T.reshape(dimension, dimension, -1), dtype=np.float64
+    )

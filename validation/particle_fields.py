@@ -35,8 +35,8 @@ def token_attention(
     """Softmax mean Σ_j w_j y_j e^{⟨z,y_j⟩}/F(z) and log F(z) at z = βBᵀx, over n free tokens.
 
     positions y (n, d), weights w (n,), sites x (m, d), by default the tokens themselves.  Returns (m, d) and (m,).
-    method: "direct" in any d; "spectral" (d = 3) has an absolute error, which is noise where F is tiny; "tree" keeps the
-    relative accuracy everywhere (d = 2, 3); "auto" takes the spectral method where its own bound allows RTOL and
+    method: "direct" in any d; "spectral" (d = 3) has an absolute error, which is noise where F is tiny; "tree" keeps
+    the relative accuracy everywhere (d = 2, 3); "auto" takes the spectral method where its own bound allows RTOL and
     the tree for the other tokens.  At β = inf: Bᵀx/|Bᵀx| and +inf, the limit for a positive density.
 
     Raises InputError for an unknown method or one that does not serve this d.
@@ -44,15 +44,29 @@ def token_attention(
     sites = positions if sites is None else sites
     if attention.zero_temperature:
         return attention.directions(sites), np.full(len(sites), np.inf)
-    return tilted_mean(attention.tilts(sites), positions, weights, method)
+    return tilted_mean(attention.tilts(sites), positions, weights, method, tilt_lengths(attention))
 
 
-def tilted_mean(tilts: Array, sources: Array, weights: Array, method: str = "auto") -> Integral:
-    """∇ log F (m, d) and log F (m,) of F(z) = Σ_j w_j e^{⟨z, y_j⟩} at free tilts z (m, d): see `token_attention`."""
+def tilt_lengths(attention: Attention) -> tuple[float, float]:
+    """Bounds βσ_min(B) ≤ |βBᵀx| ≤ βσ_max(B), which no motion of the tokens changes."""
+    singular_values = attention.beta * np.linalg.svd(attention.B, compute_uv=False)
+    # A hair wider than the numbers, so that no tilt lies outside by round-off.
+    return float(singular_values[-1] * (1 - 1e-15)), float(singular_values[0] * (1 + 1e-15))
+
+
+def tilted_mean(
+    tilts: Array, sources: Array, weights: Array, method: str = "auto", spread: tuple[float, float] | None = None
+) -> Integral:
+    """∇ log F (m, d) and log F (m,) of F(z) = Σ_j w_j e^{⟨z, y_j⟩} at free tilts z (m, d): see `token_attention`.
+
+    `spread` are bounds on |z|: with the same bounds the spectral method plans its radial factors once for all calls.
+    """
     dimension = sources.shape[1]
     if method not in METHODS or (method == "spectral" and dimension != 3) or (method == "tree" and dimension > 3):
-        raise InputError(f"method = {method!r} was given for tokens with d = {dimension}, but the methods are auto, "
-                         "direct (any d), tree (d = 2 or 3) and spectral (d = 3).")
+        raise InputError(
+            f"method = {method!r} was given for tokens with d = {dimension}, but the methods are auto, "
+            "direct (any d), tree (d = 2 or 3) and spectral (d = 3)."
+        )
     with np.errstate(divide="ignore"):
         log_weights = np.log(weights)
     small = len(tilts) * len(sources) <= PAIRS_DIRECT
@@ -62,7 +76,7 @@ def tilted_mean(tilts: Array, sources: Array, weights: Array, method: str = "aut
         return _tree(tilts, sources, log_weights)
     from tokensphere.pde.spectral import SpectralPlan
 
-    mean, log_normaliser, floor = SpectralPlan(sources, tilts)(weights)
+    mean, log_normaliser, floor = SpectralPlan(sources, tilts, spread=spread)(weights)
     poor = np.flatnonzero(floor > RTOL)
     if method == "auto" and len(poor):
         mean[poor], log_normaliser[poor] = _tree(tilts[poor], sources, log_weights)
@@ -81,7 +95,9 @@ def tangent(positions: Array, vectors: Array) -> Array:
     return np.asarray(vectors - np.einsum("...i,...i->...", positions, vectors)[..., None] * positions)
 
 
-def attention_velocity(attention: Attention, weights: Array, method: str = "auto", carriers: int | None = None) -> Velocity:
+def attention_velocity(
+    attention: Attention, weights: Array, method: str = "auto", carriers: int | None = None
+) -> Velocity:
     """v(x_i) = P_x V E(x_i), E the softmax mean over the tokens; unnormalised attention multiplies it by F.
 
     weights (carriers,) are the masses of the first rows; rows beyond `carriers` are massless tracers.  Where the

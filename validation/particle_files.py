@@ -70,8 +70,10 @@ def load_trajectories(path: str | Path, dimension: int, times: ArrayLike | None 
         content = _plain(file)
     if "positions" not in content:
         found = ", ".join(sorted(content)) or "nothing"
-        raise InputError(f"{file.name} holds {found}, but the array positions (times, n, d) is missing; save it with "
-                         "numpy.savez(file, positions=…, times=…).")
+        raise InputError(
+            f"{file.name} holds {found}, but the array positions (times, n, d) is missing; save it with "
+            "numpy.savez(file, positions=…, times=…)."
+        )
     given = content.get("times", times)
     return trajectories(content["positions"], given, dimension, content.get("weights"), content.get("labels"))
 
@@ -91,8 +93,10 @@ def trajectories(
     """
     array = _numbers(positions, "positions")
     if times is None:
-        raise InputError(f"the particle file has positions of shape {array.shape} but no times; add the array times, one "
-                         "number per frame.")
+        raise InputError(
+            f"the particle file has positions of shape {array.shape} but no times; add the array times, one "
+            "number per frame."
+        )
     instants = np.atleast_1d(_numbers(times, "times"))
     frames = _oriented(array, instants, dimension)
     _check_times(instants, len(frames))
@@ -102,7 +106,9 @@ def trajectories(
     if marks is not None and marks.shape != (frames.shape[1],):
         raise InputError(f"the labels have shape {marks.shape}, but {frames.shape[1]} tokens need one label each.")
     if marks is not None and not np.isfinite(marks).all():
-        raise InputError(f"the label of token {int(np.argmin(np.isfinite(marks)))} is not finite; give every token one.")
+        raise InputError(
+            f"the label of token {int(np.argmin(np.isfinite(marks)))} is not finite; give every token one."
+        )
     return Trajectories(instants, frames, checked, marks)
 
 
@@ -118,14 +124,18 @@ def label_indices(labels: Labels, marks: Array) -> Indices:
     far = difference[np.arange(len(marks)), nearest] > LABEL
     if far.any():
         row = int(np.argmax(far))
-        raise InputError(f"token {row} has the label {marks[row]:.9g}, which is none of the run's {labels.count} labels; "
-                         "give the tokens labels of the run.")
-    return nearest.astype(np.int64)
+        raise InputError(
+            f"token {row} has the label {marks[row]:.9g}, which is none of the run's {labels.count} labels; "
+            "give the tokens labels of the run."
+        )
+    return np.asarray(nearest, dtype=np.int64)
 
 
 def _plain(file: Path) -> dict[str, Any]:
-    raise InputError(f"{file.name} is not a .npz or .npy file of plain numbers; save it with numpy.savez(file, "
-                     "positions=…, times=…).")
+    raise InputError(
+        f"{file.name} is not a .npz or .npy file of plain numbers; save it with numpy.savez(file, "
+        "positions=…, times=…)."
+    )
 
 
 def _numbers(values: ArrayLike, name: str) -> Array:
@@ -153,8 +163,10 @@ def _oriented(array: Array, times: Array, dimension: int) -> Array:
         layouts = [frames for frames, fits in zip(layouts, unit, strict=True) if fits] or layouts
     if len(layouts) != 1 or layouts[0].shape[1] == 0:
         why = "can be read in two ways" if len(layouts) == 2 else "do not fit"
-        raise InputError(f"positions of shape {array.shape} with {len(times)} times {why}; give (times, n, {dimension}) "
-                         f"with one time per frame, or (n, {dimension}) with one time.")
+        raise InputError(
+            f"positions of shape {array.shape} with {len(times)} times {why}; give (times, n, {dimension}) "
+            f"with one time per frame, or (n, {dimension}) with one time."
+        )
     return layouts[0]
 
 
@@ -171,14 +183,18 @@ def _check_frames(frames: Array, times: Array) -> None:
     good = np.isfinite(frames).all(axis=-1)
     if not good.all():
         frame, row = (int(index) for index in np.argwhere(~good)[0])
-        raise InputError(f"token {row} in frame {frame} (time {times[frame]:g}) is not finite; every position must be a "
-                         "finite vector.")
+        raise InputError(
+            f"token {row} in frame {frame} (time {times[frame]:g}) is not finite; every position must be a "
+            "finite vector."
+        )
     lengths = np.linalg.norm(frames[0], axis=-1)
     off = np.abs(lengths - 1.0) > UNIT
     if off.any():
         row = int(np.argmax(off))
-        raise InputError(f"token {row} of the first frame has length {lengths[row]:.9g}, but the tokens must start on the "
-                         f"unit sphere to {UNIT:g}; normalise the first frame.")
+        raise InputError(
+            f"token {row} of the first frame has length {lengths[row]:.9g}, but the tokens must start on the "
+            f"unit sphere to {UNIT:g}; normalise the first frame."
+        )
 
 
 def _law(weights: ArrayLike | None, count: int) -> Array:

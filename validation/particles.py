@@ -79,9 +79,12 @@ def advance_labelled(
     positions = np.asarray(positions, dtype=np.float64)
     start, masses = checked_tokens(positions, weights, positions.shape[-1])
     chosen = np.asarray(indices)
-    if chosen.shape != (len(start),) or chosen.dtype.kind not in "iu" or chosen.min() < 0 or chosen.max() >= labels.count:
-        raise InputError(f"label indices of shape {chosen.shape} were given for {len(start)} tokens; give one whole "
-                         f"number from 0 to {labels.count - 1} per token.")
+    whole = chosen.shape == (len(start),) and chosen.dtype.kind in "iu"
+    if not whole or chosen.min() < 0 or chosen.max() >= labels.count:
+        raise InputError(
+            f"label indices of shape {chosen.shape} were given for {len(start)} tokens; give one whole "
+            f"number from 0 to {labels.count - 1} per token."
+        )
     return _run(kernel_velocity(kernel, labels, chosen.astype(np.int64), masses), start, masses, times, step, tolerance)
 
 
@@ -96,8 +99,10 @@ def checked_tokens(positions: ArrayLike, weights: ArrayLike | None, dimension: i
     defect = np.abs(np.linalg.norm(tokens, axis=1) - 1.0)
     if not (defect <= UNIT).all():
         row = int(np.argmin(defect <= UNIT))
-        raise InputError(f"token {row} has length {np.linalg.norm(tokens[row]):.9g}, but tokens must be finite unit "
-                         f"vectors to {UNIT:g}; normalise the positions.")
+        raise InputError(
+            f"token {row} has length {np.linalg.norm(tokens[row]):.9g}, but tokens must be finite unit "
+            f"vectors to {UNIT:g}; normalise the positions."
+        )
     return on_sphere(tokens), checked_weights(weights, len(tokens))
 
 
@@ -113,9 +118,11 @@ def checked_weights(weights: ArrayLike | None, count: int) -> Array:
         row = int(np.argmin(good))
         raise InputError(f"the weight of token {row} is {masses[row]}, but weights must be finite and at least 0.")
     if abs(masses.sum() - 1.0) > MASS:
-        raise InputError(f"the weights sum to {masses.sum():.12g}, but the mass of the tokens must be 1 to {MASS:g}; "
-                         "divide them by their sum.")
-    return masses / masses.sum()
+        raise InputError(
+            f"the weights sum to {masses.sum():.12g}, but the mass of the tokens must be 1 to {MASS:g}; "
+            "divide them by their sum."
+        )
+    return np.asarray(masses / masses.sum())
 
 
 def _run(

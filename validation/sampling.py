@@ -38,7 +38,7 @@ def stratified_uniforms(count: int, generator: Generator) -> Array:
 
 
 def low_discrepancy_uniforms(count: int, generator: Generator) -> Array:
-    """A lattice along the curve and Kronecker's sequence of the plastic number inside the cells, with a random shift."""
+    """A lattice along the curve, Kronecker's sequence of the plastic number inside the cells, and a random shift."""
     plastic = 1.32471795724474602596
     steps = np.array([1.0 / count, 1.0 / plastic, 1.0 / plastic**2])
     shift = generator.random(3) * np.array([1.0 / count, 1.0, 1.0])
@@ -66,8 +66,10 @@ def sample_density(
     density = np.asarray(density, dtype=np.float64)
     masses = density * mesh.areas
     if density.shape != (mesh.cells,) or not np.isfinite(masses).all() or masses.min() < 0 or masses.max() <= 0:
-        raise InputError(f"a density of shape {density.shape} cannot be sampled on {mesh.cells} cells; give finite "
-                         "values of at least 0 with some mass.")
+        raise InputError(
+            f"a density of shape {density.shape} cannot be sampled on {mesh.cells} cells; give finite "
+            "values of at least 0 with some mass."
+        )
     numbers = uniforms(int(count), generator)
     heights = np.cumsum(masses)
     # side="right" never lands in an empty cell; the last cell with mass catches round-off.
@@ -114,7 +116,7 @@ def _place(mesh: Mesh, density: Array, cells: Indices, first: Array, second: Arr
         return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
     t = _inverse(slopes[:, 1] / (1.0 + slopes[:, 0] * (s - 0.5)), second)
     ix, iy, face = _face_coordinates(mesh, cells)
-    return sphere_point(face, (ix + s) / mesh.resolution, (iy + t) / mesh.resolution)
+    return np.asarray(sphere_point(face, (ix + s) / mesh.resolution, (iy + t) / mesh.resolution))
 
 
 def _inverse(slope: Array, uniform: Array) -> Array:
@@ -130,7 +132,7 @@ def _corners(mesh: Mesh) -> Array:
     if mesh.kind == "circle":
         angles = np.arange(mesh.cells + 1) * (2 * np.pi / mesh.cells)
         ends = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-        return (ends[1:] - ends[:-1])[:, None]
+        return np.asarray(ends[1:] - ends[:-1])[:, None]
     ix, iy, face = _face_coordinates(mesh, np.arange(mesh.cells))
     n = mesh.resolution
 

@@ -27,9 +27,7 @@ class Null:
     @property
     def total(self) -> Array:
         """Covariance with the density's own error."""
-        return np.asarray(
-            self.covariance + np.outer(self.shift, self.shift) + ROUND_OFF * np.eye(len(self.shift))
-        )
+        return np.asarray(self.covariance + np.outer(self.shift, self.shift) + ROUND_OFF * np.eye(len(self.shift)))
 
 
 def hotelling(deviation: Array, covariance: Array, replicates: int) -> float:
@@ -55,8 +53,8 @@ def power(shift: Array, covariance: Array, replicates: int, level: float) -> flo
 def quadratic(deviation: Array, weights: Array, covariance: Array, shift: Array) -> tuple[float, float]:
     """Q = Σ w δ² and its p-value, δ ~ N(0, Σ) plus an unknown part of the shift's size.
 
-    Under the null Q is a weighted sum of χ²; a gamma law of the same mean Σ w_k Σ_kk and variance 2 tr((wΣ)²) stands for
-    it (Satterthwaite 1946).  The density's own error enters by the triangle inequality for √Q.
+    Under the null Q is a weighted sum of χ²; a gamma law of the same mean Σ w_k Σ_kk and variance 2 tr((wΣ)²)
+    stands for it (Satterthwaite 1946).  The density's own error enters by the triangle inequality for √Q.
     """
     statistic = float(weights @ deviation**2)
     own = float(weights @ shift**2)
