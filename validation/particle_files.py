@@ -62,12 +62,16 @@ def load_trajectories(path: str | Path, dimension: int, times: ArrayLike | None 
     """
     file = Path(path)
     try:
-        with np.load(file, allow_pickle=False) as archive:
-            content = dict(archive) if isinstance(archive, np.lib.npyio.NpzFile) else {"positions": archive}
+        with file.open("rb") as stream:
+            loaded = np.load(stream, allow_pickle=False)
+            content: dict[str, Any] = dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else {"positions": loaded}
     except FileNotFoundError:
         raise InputError(f"there is no particle file {file}; give a .npz with positions and times.") from None
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, TypeError, AttributeError):
-        content = _plain(file)
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile):
+        raise InputError(
+            f"{file.name} is not a .npz or .npy file of plain numbers; save it with numpy.savez(file, positions=…, "
+            "times=…)."
+        ) from None
     if "positions" not in content:
         found = ", ".join(sorted(content)) or "nothing"
         raise InputError(
@@ -129,13 +133,6 @@ def label_indices(labels: Labels, marks: Array) -> Indices:
             "give the tokens labels of the run."
         )
     return np.asarray(nearest, dtype=np.int64)
-
-
-def _plain(file: Path) -> dict[str, Any]:
-    raise InputError(
-        f"{file.name} is not a .npz or .npy file of plain numbers; save it with numpy.savez(file, "
-        "positions=…, times=…)."
-    )
 
 
 def _numbers(values: ArrayLike, name: str) -> Array:
