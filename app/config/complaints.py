@@ -42,7 +42,10 @@ def complain(error: ValidationError, raw: dict[str, Any], table: str | None = No
     if kind == "missing":
         return f"{key} is missing; " + _expected(location)
     if kind == "union_tag_not_found":
-        return f"{key}.kind is missing; it must be one of {_choices_of(first['loc'])}."
+        close = difflib.get_close_matches("kind", [str(name) for name in first["input"]], n=1, cutoff=0.6)
+        if close:
+            return f"{key}.{close[0]} is not a known key (did you mean kind?); it is one of {_choices_of(location)}."
+        return f"{key}.kind is missing; it must be one of {_choices_of(location)}."
     if kind == "union_tag_invalid":
         return _not_among(f"{key}.kind", context["tag"], _kinds(location))
     if kind == "literal_error":
