@@ -48,7 +48,7 @@ def healpix(nside: int) -> Mesh:
     points, normals, offsets = _face_quadrature(nside, base[first], ix[first], iy[first], edge, beside_pole)
     cell_faces, cell_signs = faces_of_cells(face_cells, cells)
     neighbours = np.where(around.T >= 0, around.T, np.arange(cells)[:, None])
-    centers = _centroids(nside)
+    centers = centroids(nside)
     return Mesh(
         kind="healpix",
         resolution=nside,
@@ -72,12 +72,33 @@ def faces_of_cells(face_cells: Integers, cells: int) -> tuple[Integers, Floats]:
     return order % faces, np.where(order < faces, 1.0, -1.0)
 
 
-def _centroids(nside: int) -> Floats:
+@lru_cache(maxsize=4)
+def healpix_cells(nside: int) -> Mesh:
+    """The cells of ``healpix(nside)`` without faces, neighbours and gradients, for integrals on a finer level."""
+    centers = centroids(nside)
+    none, indices = np.empty((0, 3)), np.empty((0, 2), dtype=np.int64)
+    return Mesh(
+        kind="healpix",
+        resolution=nside,
+        centers=centers,
+        areas=np.full(len(centers), np.pi / (3 * nside**2)),
+        face_cells=indices,
+        face_offsets=np.zeros(1, dtype=np.int64),
+        face_points=none,
+        face_normals=none,
+        cell_faces=indices,
+        cell_signs=np.empty((0, 4)),
+        neighbours=indices,
+        gradient_weights=np.empty((0, 8, 3)),
+    )
+
+
+def centroids(nside: int) -> Floats:
     """Normalised area centroids (cells, 3); HEALPix's nominal centres are .09 h away on the kinked cells."""
-    centroids = np.empty((12 * nside**2, 3))
+    moments = np.empty((12 * nside**2, 3))
     for cells, points, weights in healpix_batches(nside, degree=7):
-        centroids[cells] = np.einsum("nqd,q->nd", points, weights)
-    return centroids / np.linalg.norm(centroids, axis=1, keepdims=True)
+        moments[cells] = np.einsum("nqd,q->nd", points, weights)
+    return moments / np.linalg.norm(moments, axis=1, keepdims=True)
 
 
 def _face_quadrature(

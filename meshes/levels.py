@@ -5,7 +5,7 @@ import numpy as np
 from tokensphere.meshes.circle import circle
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.face_map import sphere_point
-from tokensphere.meshes.healpix import healpix
+from tokensphere.meshes.healpix import healpix, healpix_cells
 from tokensphere.meshes.mesh import Floats, Integers, Mesh
 
 
@@ -18,6 +18,13 @@ def finer(mesh: Mesh, levels: int = 1) -> Mesh:
     """The nested mesh ``levels`` levels down (nside or cells times 2 each)."""
     resolution = mesh.resolution * 2**levels
     return healpix(resolution) if mesh.kind == "healpix" else circle(resolution)
+
+
+def finer_cells(mesh: Mesh, levels: int = 1) -> Mesh:
+    """The nested mesh ``levels`` levels down with centres and areas only: what an integral needs of it."""
+    if levels == 0 or mesh.kind == "circle":
+        return mesh if levels == 0 else circle(mesh.resolution * 2**levels)
+    return healpix_cells(mesh.resolution * 2**levels)
 
 
 def coarser(mesh: Mesh, levels: int = 1) -> Mesh:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokensphere.meshes.levels import children, finer, refine
+from tokensphere.meshes.levels import children, finer_cells, refine
 from tokensphere.meshes.mesh import Floats, Mesh
 from tokensphere.pde.transport_kernels import SAFE, limited_gradients
 
@@ -47,7 +47,7 @@ def prolong(mesh: Mesh, density: Floats, levels: int = 1) -> Floats:
     if levels == 0:
         return density
     count = children(mesh) ** levels
-    offsets = finer(mesh, levels).centers.reshape(mesh.cells, count, -1) - mesh.centers[:, None]
+    offsets = finer_cells(mesh, levels).centers.reshape(mesh.cells, count, -1) - mesh.centers[:, None]
     rises = np.einsum("nkd,...nd->...nk", offsets, limited_gradient(mesh, density))
     # The children's centroids are a hair off the parent's in their mean, and may reach past its face points.
     rises -= rises.mean(axis=-1, keepdims=True)

@@ -33,7 +33,8 @@ def test_every_cell_has_four_symmetric_faces(nside):
     assert (mesh.face_cells[:, 0] < mesh.face_cells[:, 1]).all()
     others = mesh.face_cells[mesh.cell_faces].sum(axis=2) - np.arange(mesh.cells)[:, None]
     assert all(len(set(row)) == 4 for row in others.tolist())
-    assert (mesh.cell_signs.sum() == 0) and (np.bincount(mesh.cell_faces.ravel()) == 2).all()
+    assert mesh.cell_signs.sum() == 0
+    assert (np.bincount(mesh.cell_faces.ravel()) == 2).all()
     # healpy's own edge neighbours: every second of its eight.
     around = healpy.get_all_neighbours(nside, np.arange(mesh.cells), nest=True)[::2].T
     np.testing.assert_array_equal(np.sort(others, axis=1), np.sort(around, axis=1))
