@@ -133,6 +133,7 @@ def hypothesis_three(mesh: Mesh, rho0: Density | Floats) -> Hypothesis:
     smooth = regularity(mesh, density)
     details = {
         "minimum": least.value,
+        "positivity": least.kind,
         "minimum_at": [float(c) for c in least.where],
         "kind": smooth.kind,
         "exponent": smooth.exponent,
@@ -152,8 +153,11 @@ def hypothesis_three(mesh: Mesh, rho0: Density | Floats) -> Hypothesis:
         size = "it has a jump: its difference quotients grow like 1/h"
     else:
         size = f"its difference quotients have not settled on widths down to {smooth.widths[-1]:.3g}"
-    if least.value <= 0:
+    if least.kind == "zero":
         return Hypothesis("H3", "fails", least.value, 0.0, f"ρ0 is not strictly positive: {positive}; {size}.", details)
+    if least.kind == "falling" and smooth.kind in ("Lipschitz", "undecided"):
+        reason = f"{positive}, but falls with the cell width as it does at a zero, so positivity is open; {size}."
+        return Hypothesis("H3", "undecided", least.value, least.value, reason, details)
     if smooth.kind == "undecided":
         return Hypothesis("H3", "undecided", smooth.exponent, smooth.uncertainty, f"{positive}; {size}.", details)
     verdict = "holds" if smooth.kind == "Lipschitz" else "fails"

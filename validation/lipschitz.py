@@ -70,7 +70,13 @@ def zoom_ladder(mesh: Mesh, density: Density, levels: int = 9) -> tuple[Floats, 
     for h in widths:
         center, largest = _steepest(density, center, h)
         quotients.append(largest)
-    return widths, np.array(quotients)
+    return widths, _without_noise(widths, quotients, float(np.abs(density(mesh.centers)).max()))
+
+
+def _without_noise(widths: Floats, quotients: list[float], scale: float) -> Floats:
+    """Quotients that are round-off of values of size `scale` become 0: a constant is Lipschitz with constant 0."""
+    found = np.array(quotients)
+    return np.where(found * widths <= 1e-12 * scale, 0.0, found)
 
 
 def _steepest(density: Density, center: Floats, h: float) -> tuple[Floats, float]:
@@ -102,7 +108,7 @@ def values_ladder(mesh: Mesh, averages: Floats, levels: int = 4) -> tuple[Floats
         level = coarser(mesh, step) if step else mesh
         widths.append(level.width)
         quotients.append(lipschitz_constant(level, coarsen(mesh, averages, step)))
-    return np.array(widths), np.array(quotients)
+    return np.array(widths), _without_noise(np.array(widths), quotients, float(np.abs(averages).max()))
 
 
 def classify(widths: Floats, quotients: Floats) -> Regularity:
@@ -144,21 +150,52 @@ def regularity(mesh: Mesh, density: Density | Floats) -> Regularity:
 
 @dataclass(frozen=True)
 class Minimum:
-    """Smallest value of a density per unit area and the point (d,) where it was found."""
+    """Smallest value of a density per unit area, the point (d,) where it was found, and how it may be read.
+
+    kind: "positive"; "zero" (0, or falling to 0 within round-off of the point); "falling" (known on a mesh only, and the
+    minimum over cells falls with the cell width like a power, as at a zero).
+    """
 
     value: float
     where: Floats
+    kind: str
 
 
 def minimum(mesh: Mesh, density: Density | Floats) -> Minimum:
-    """Smallest value over cell centres and face points (a function) or over cells (averages)."""
+    """Smallest value of a function, searched beyond the mesh points, or of cell averages."""
     if callable(density):
-        points = np.concatenate([mesh.centers, mesh.face_points])
-        values = density(points)
-    else:
-        points, values = mesh.centers, np.asarray(density)
+        return _function_minimum(mesh, density)
+    values = np.asarray(density)
     lowest = int(np.argmin(values))
-    return Minimum(float(values[lowest]), points[lowest])
+    value = float(values[lowest])
+    kind = "zero" if value <= 0 else "falling" if _falls_with_width(mesh, values) else "positive"
+    return Minimum(value, mesh.centers[lowest], kind)
+
+
+def _function_minimum(mesh: Mesh, density: Density) -> Minimum:
+    points = np.concatenate([mesh.centers, mesh.face_points])
+    point = points[int(np.argmin(density(points)))]
+    frame, _ = np.linalg.qr(np.column_stack([point, np.eye(len(point))]))
+    tangents = frame[:, 1 : len(point)].T
+    grid = np.stack(np.meshgrid(*[np.arange(-8, 9)] * len(tangents)), axis=-1).reshape(-1, len(tangents)) / 8
+    for spacing in mesh.width * 0.25 ** np.arange(16):
+        points = _on_sphere(point + spacing * grid @ tangents)
+        point = points[int(np.argmin(density(points)))]
+    value = float(density(point[None])[0])
+    # a positive minimum is flat; at a zero the value near by is larger by many powers of ten
+    near = float(np.max(density(_on_sphere(point + 1e-6 * tangents))))
+    return Minimum(value, point, "zero" if value <= 1e-3 * near else "positive")
+
+
+def _falls_with_width(mesh: Mesh, averages: Floats) -> bool:
+    """Whether the minimum over cells falls like a power of the width on the last two halvings, below 5 % of the mean."""
+    divisor = 1 if mesh.kind == "healpix" else 2
+    if mesh.resolution % (4 * divisor):
+        return False
+    minima = [float(coarsen(mesh, averages, step).min()) for step in (2, 1, 0)]
+    powers = np.log2(np.maximum(minima[:-1], 1e-300)) - np.log2(np.maximum(minima[1:], 1e-300))
+    steady = abs(powers[1] - powers[0]) < 0.25 * abs(powers[1])
+    return bool(minima[-1] < 0.05 * averages.mean() and powers.min() > 0.4 and steady)
 
 
 @dataclass(frozen=True)
