@@ -27,7 +27,7 @@ def test_the_documented_example_runs():
     assert records["density_min"].min() >= 0
     assert (records["spectral_fraction"] + records["tree_fraction"] + records["direct_fraction"]).min() == 1
     # W2 to the limit falls from its start towards the mesh's floor.
-    assert records["w2_to_limit"][-1] < 0.5 * records["w2_to_limit"][0]
+    assert records["w2_to_limit"][-1] < 0.6 * records["w2_to_limit"][0]
     assert 0 < records["w2_floor"][0] < records["w2_to_limit"][-1]
     distance = ts.wasserstein2_to_limit(MESH, run.densities[-1], rho0, ts.Projection(attention))
     assert float(distance) == pytest.approx(records["w2_to_limit"][-1], rel=1e-12)
