@@ -1,0 +1,102 @@
+"""Integrals over whole cells and parts of cells of the limited linear reconstruction ρ_i + ⟨g_i, x − c_i⟩."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokensphere.meshes.levels import subcells
+from tokensphere.meshes.mesh import Mesh
+from tokensphere.meshes.quadrature import batches
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+RANGE_DEPTH = 2
+
+
+@dataclass(frozen=True, eq=False)
+class CellMoments:
+    """∫_K f dS (cells,) and ∫_K f (x − c) dS (cells, d) of a function f, so that ∫_K fρ = ρ·constant + ⟨g, linear⟩."""
+
+    constant: Array
+    linear: Array
+
+    def integrate(self, density: Array, gradient: Array) -> Array:
+        """∫_K f(x)(ρ_K + ⟨g_K, x − c_K⟩) dS for every cell, (cells,)."""
+        return np.asarray(density * self.constant + np.einsum("cd,cd->c", gradient, self.linear))
+
+
+def cell_moments(mesh: Mesh, function: Callable[[Array], Array], degree: int = 5) -> CellMoments:
+    """Moments of f: (n, q, d) → (n, q) by the exact equal-area cell rules."""
+    constant = np.empty(mesh.cells)
+    linear = np.empty((mesh.cells, mesh.dimension))
+    for cells, points, weights in batches(mesh, degree):
+        weighted = function(points) * weights
+        constant[cells] = weighted.sum(axis=-1)
+        linear[cells] = np.einsum("nq,nqd->nd", weighted, points) - constant[cells, None] * mesh.centers[cells]
+    return CellMoments(constant * mesh.areas, linear * mesh.areas[:, None])
+
+
+@lru_cache(maxsize=8)
+def cell_radii(mesh: Mesh) -> Array:
+    """Upper bound of the chordal distance from a cell's centre to its points, (cells,).
+
+    The farthest sub-cell centre is at most half a sub-cell short of the corner; the factor covers the polar cells,
+    where sub-cells differ most in shape.
+    """
+    count = 2**RANGE_DEPTH
+    points = subcells(mesh, np.arange(mesh.cells), RANGE_DEPTH)
+    farthest = np.linalg.norm(points - mesh.centers[:, None], axis=-1).max(axis=-1)
+    return np.asarray(farthest * (count / (count - 1.0)) * 1.1)
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Equal-area pieces of some cells: cells (n,), points (n, pieces, d) and offsets x − c from the cell's centre."""
+
+    cells: Integers
+    points: Array
+    offsets: Array
+
+    def masses(self, mesh: Mesh, density: Array, gradient: Array) -> Array:
+        """Mass of each piece (n, pieces): those of a cell sum to the cell's mass, and none is negative.
+
+        Where the linear reconstruction would be negative at a piece outside the hull of the face points, the cell's
+        gradient is scaled down as in `prolong`; nothing is cut off.
+        """
+        rises = np.einsum("cpd,cd->cp", self.offsets, gradient[self.cells])
+        rises -= rises.mean(axis=-1, keepdims=True)
+        average = density[self.cells]
+        lowest = -rises.min(axis=-1)
+        scale = np.divide(average, lowest, out=np.ones_like(lowest), where=lowest > average)
+        share = mesh.areas[self.cells] / self.points.shape[1]
+        return np.asarray((average[:, None] + scale[:, None] * rises) * share[:, None])
+
+
+def pieces(mesh: Mesh, cells: Integers, depth: int) -> Pieces:
+    """The pieces of `cells`, `depth` levels down."""
+    points = subcells(mesh, cells, depth)
+    return Pieces(cells, points, points - mesh.centers[cells, None])
+
+
+def half_space_mass(mesh: Mesh, density: Array, gradient: Array, direction: Array, depth: int = 4) -> float:
+    """∫_{⟨x,e⟩>0} ρ dS: whole cells, and the cells cut by the great circle piece by piece.
+
+    A piece that is cut itself counts with the fraction of its width in the direction of e that lies above.
+    """
+    height = mesh.centers @ direction
+    radius = cell_radii(mesh)
+    above = height > radius
+    cut = np.flatnonzero(np.abs(height) <= radius)
+    parts = pieces(mesh, cut, depth)
+    masses = parts.masses(mesh, density, gradient)
+    level = parts.points @ direction
+    # The level varies by this much from one piece to the next, that is across a piece.
+    width = np.maximum(np.ptp(level, axis=-1, keepdims=True) / (2**depth - 1.0), 1e-300)
+    fraction = np.clip(0.5 + level / width, 0.0, 1.0)
+    return float(np.sum(density[above] * mesh.areas[above]) + np.sum(masses * fraction))
