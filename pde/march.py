@@ -7,94 +7,27 @@ speed, is the error that accepts the step and chooses the next H. At the start, 
 transport step, both stages evaluate the field.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.mesh import Floats, Mesh
-from tokensphere.pde.errors import (
-    MassDefectError,
-    NegativeDensityError,
-    NonFiniteError,
-    StalledStepError,
-)
-from tokensphere.pde.flux import largest_step, outflow
+from tokensphere.pde.errors import StalledStepError
+from tokensphere.pde.flux import largest_step
+from tokensphere.pde.guards import check_density, check_finite, fastest_cell, masses
+from tokensphere.pde.state import Field as Field
+from tokensphere.pde.state import Flow as Flow
+from tokensphere.pde.state import State as State
 from tokensphere.pde.stepping import heun
 
-MASS_TOLERANCE = 1e-10
 HISTORY = 4
 LONGEST_MACRO = 16
 EXACT_SHARE = 20.0
 # The outflow bound is approached from below, so that a velocity that grows within the step seldom breaks it.
 COURANT = 0.95
-
-
-@dataclass(frozen=True, eq=False)
-class Field:
-    """Normal speeds (points,) or (labels, points) at the face points, and what to note about how they were found."""
-
-    speeds: Floats
-    notes: Mapping[str, float] = field(default_factory=dict)
-
-
-class Flow(Protocol):
-    """What a march advances: a mesh and the speeds that a density gives rise to."""
-
-    @property
-    def mesh(self) -> Mesh:
-        """The mesh of the content sphere."""
-
-    @property
-    def steady(self) -> bool:
-        """Whether the speeds do not depend on the density."""
-
-    def field(self, density: Floats) -> Field:
-        """The speeds of a density (…, cells): a pure function, so that resuming is bitwise."""
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """A density at a time, with all that the next step depends on.
-
-    Attributes:
-        time: exact when a save time has been reached.
-        density: (cells,) or (labels, cells) averages per unit area.
-        step: accepted macro steps so far.
-        dt: the transport step last used.
-        save_index: the first save time not reached yet.
-        saved: the index of the save time just reached, or None.
-        macro: the extrapolated macro step the controller proposes.
-        exact_step: the longest step with exact stages it proposes.
-        error: of the last step, in units of its tolerance.
-        history_times: (k ≤ 4,) times of the last evaluated fields, newest first.
-        history_speeds: (k, …, points) their normal speeds.
-        masses: mass of every label at the start.
-        evaluations: attention fields evaluated so far.
-        substeps: transport steps so far.
-        rejected: macro steps repeated with a smaller step.
-        notes: what the last field said about itself.
-    """
-
-    time: float
-    density: Floats
-    step: int = 0
-    dt: float = 0.0
-    save_index: int = 0
-    saved: int | None = None
-    macro: float = 0.0
-    exact_step: float = np.inf
-    error: float = 0.0
-    history_times: Floats = field(default_factory=lambda: np.empty(0))
-    history_speeds: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    masses: Floats = field(default_factory=lambda: np.empty(0))
-    evaluations: int = 0
-    substeps: int = 0
-    rejected: int = 0
-    notes: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -164,11 +97,11 @@ def checked_saves(save_at: ArrayLike, state: State) -> Floats:
 
 def _begun(flow: Flow, state: State, saves: Floats) -> State:
     found = flow.field(state.density)
-    _check_finite(flow, found.speeds, state, "the velocity")
+    check_finite(flow.mesh, found.speeds, state, "the velocity")
     hit = state.save_index < len(saves) and saves[state.save_index] == state.time
     return replace(
         state,
-        masses=_masses(flow, state.density),
+        masses=masses(flow.mesh, state.density),
         history_times=np.array([state.time]),
         history_speeds=found.speeds[None],
         evaluations=state.evaluations + 1,
@@ -189,7 +122,7 @@ def _advance(flow: Flow, state: State, saves: Floats, tolerance: float) -> State
                 f"the step has shrunk to {trial.length:.3g}",
                 time=state.time,
                 step=state.step + 1,
-                **_fastest(flow, state),
+                **fastest_cell(flow.mesh, state),
             )
         try:
             density, predicted = _substeps(flow, state, trial)
@@ -197,11 +130,11 @@ def _advance(flow: Flow, state: State, saves: Floats, tolerance: float) -> State
             transport = min(COURANT * failure.allowed, transport / 1.1)
             state = replace(state, rejected=state.rejected + 1)
             continue
-        _guard(flow, density, state, trial.time)
+        check_density(flow.mesh, density, state, trial.time)
         if flow.steady:
             return _accepted(state, trial, density, Field(state.history_speeds[0], state.notes))
         found = flow.field(density)
-        _check_finite(flow, found.speeds, state, "the velocity")
+        check_finite(flow.mesh, found.speeds, state, "the velocity")
         state = _judged(flow, state, trial, predicted, found.speeds, tolerance)
         if state.error <= 1:
             return _accepted(state, trial, density, found)
@@ -312,43 +245,3 @@ def _accepted(state: State, trial: _Trial, density: Floats, found: Field) -> Sta
         substeps=state.substeps + trial.parts,
         notes=found.notes,
     )
-
-
-def _masses(flow: Flow, density: Floats) -> Floats:
-    return np.atleast_1d(density @ flow.mesh.areas)
-
-
-def _guard(flow: Flow, density: Floats, state: State, time: float) -> None:
-    """Refuse a density that is not finite, not non-negative or not of the initial mass."""
-    _check_finite(flow, density, state, "the density")
-    if (lowest := float(density.min())) < 0:
-        cell = int(density.argmin()) % flow.mesh.cells
-        raise NegativeDensityError(
-            f"the density is {lowest:.3g}", time=time, step=state.step + 1, **_place(flow, state, cell)
-        )
-    defect = float(np.abs(_masses(flow, density) - state.masses).max())
-    if defect > MASS_TOLERANCE * max(1.0, float(np.abs(state.masses).max())):
-        raise MassDefectError(f"the mass has left its initial value by {defect:.3g}", time=time, step=state.step + 1)
-
-
-def _check_finite(flow: Flow, values: Floats, state: State, name: str) -> None:
-    if np.isfinite(values).all():
-        return
-    bad = int(np.flatnonzero(~np.isfinite(values).ravel())[0]) % values.shape[-1]
-    if values.shape[-1] != flow.mesh.cells:
-        bad = int(flow.mesh.face_cells[np.searchsorted(flow.mesh.face_offsets, bad, side="right") - 1, 0])
-    raise NonFiniteError(f"{name} is not finite", time=state.time, step=state.step + 1, **_place(flow, state, bad))
-
-
-def _fastest(flow: Flow, state: State) -> dict[str, object]:
-    rates = outflow(flow.mesh, state.history_speeds[0])
-    return _place(flow, state, int(rates.argmax()) % flow.mesh.cells)
-
-
-def _place(flow: Flow, state: State, cell: int) -> dict[str, object]:
-    """Where a failure is, and the Courant number of the last step there."""
-    courant = None
-    if len(state.history_times):
-        out = outflow(flow.mesh, state.history_speeds[0]).reshape(-1, flow.mesh.cells)[:, cell].max()
-        courant = float(state.dt * out / flow.mesh.areas[cell])
-    return {"cell": cell, "center": flow.mesh.centers[cell], "courant": courant}
