@@ -101,6 +101,8 @@ def curve_figures(
     metric: str = "chordal",
 ) -> dict[str, Figure]:
     """Distance to the limit; least density and mass defect; energy and mean direction, as far as they are recorded."""
+    if "time" not in records:
+        return {}
     time = records["time"]
     figures: dict[str, Figure] = {}
     distance, floor = record_column(records, "w2_to_limit"), record_column(records, "w2_floor")

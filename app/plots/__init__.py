@@ -12,6 +12,7 @@ from tokensphere.plots.circle import circle_density, circle_figure
 from tokensphere.plots.colours import ColourScale, colour_scale
 from tokensphere.plots.curves import (
     energy_curve,
+    lipschitz_curve,
     mass_defect,
     mean_vector,
     minimum_density,
@@ -40,6 +41,7 @@ __all__ = [
     "energy_curve",
     "fit_decay",
     "label_curve",
+    "lipschitz_curve",
     "mass_defect",
     "mean_vector",
     "minimum_density",

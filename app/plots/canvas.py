@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
 from tokensphere.plots.colours import BLACK
@@ -50,6 +51,8 @@ def dress(axes: Axes, title: str = "", x: str = "", y: str = "") -> Axes:
     axes.set_ylabel(y)
     axes.grid(True, which="major", color="0.88", linewidth=0.7)
     axes.set_axisbelow(True)
+    if axes.get_yscale() == "log" and np.ptp(np.log10(axes.get_ylim())) > 3.0:
+        axes.yaxis.set_minor_locator(NullLocator())
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     return axes

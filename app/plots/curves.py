@@ -48,7 +48,7 @@ def wasserstein_curve(
     if shown.any():
         where.set_ylim(top=3.0 * value[shown].max())
     mark_phases(where, phases)
-    where.legend(fontsize=8, frameon=False, loc="best")
+    where.legend(fontsize=8, frameon=False, ncols=2, loc="upper left", bbox_to_anchor=(0.0, -0.14))
     return dress(where, title, "time t", f"W₂(ρₜ, Π♯ρ₀), {metric}")
 
 
@@ -131,3 +131,14 @@ def step_sizes(times: ArrayLike, steps: ArrayLike, axes: Axes | None = None) -> 
     shown = size > 0.0
     where.semilogy(np.asarray(times, dtype=float)[shown], size[shown], ".", color=BLUE, markersize=2)
     return dress(where, "Time step", "time t", "dt")
+
+
+def lipschitz_curve(
+    times: ArrayLike, constants: ArrayLike, axes: Axes | None = None, *, unit: str = "per steradian"
+) -> Axes:
+    """Largest difference quotient of the density against time, at the saves."""
+    where = given_or_new(axes)
+    value = np.asarray(constants, dtype=float)
+    shown = value > 0.0
+    where.semilogy(np.asarray(times, dtype=float)[shown], value[shown], ".-", color=BLUE, linewidth=1.5)
+    return dress(where, "Lipschitz constant seen on the mesh", "time t", f"{unit} per radian")

@@ -3,6 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike, NDArray
 
@@ -23,14 +24,16 @@ def draw_graticule(axes: Axes, view: View, step: int = 30) -> None:
     """Meridians and parallels each ``step`` degrees; on the Mollweide map, the numbers beside them."""
     fine = np.radians(np.linspace(-90.0, 90.0, 91))
     around = np.radians(np.linspace(-180.0, 180.0, 361))
+    lines: list[Array] = []
     for degrees in range(-180, 180, step):
         angle = np.radians(degrees)
         meridian = np.stack([np.cos(fine) * np.cos(angle), np.cos(fine) * np.sin(angle), np.sin(fine)], axis=-1)
-        draw_curve(axes, view, meridian, "#ffffff66", 0.5)
+        lines.extend(visible_pieces(view, meridian))
     for degrees in range(-60, 61, step):
         height, radius = np.sin(np.radians(degrees)), np.cos(np.radians(degrees))
         parallel = np.stack([radius * np.cos(around), radius * np.sin(around), np.full(around.size, height)], axis=-1)
-        draw_curve(axes, view, parallel, "#ffffff66", 0.5)
+        lines.extend(visible_pieces(view, parallel))
+    axes.add_collection(LineCollection(lines, colors="#ffffff66", linewidths=0.5), autolim=False)
     if isinstance(view, Mollweide):
         _number_graticule(axes, view)
     else:
@@ -87,8 +90,14 @@ def draw_borders(axes: Axes, view: View, mesh: Mesh) -> None:
 
     corners = healpy.boundaries(mesh.resolution, np.arange(mesh.cells), step=8, nest=True)
     loops = np.concatenate([corners, corners[..., :1]], axis=-1).transpose(0, 2, 1)
-    pieces = [piece for loop in loops for piece in visible_pieces(view, loop)]
-    axes.add_collection(LineCollection(pieces, colors="#00000055", linewidths=0.5), autolim=False)
+    x, y, visible = view.flatten(loops)
+    x = np.where(visible, x, np.nan)
+    torn = np.abs(np.diff(x, axis=1)) > 0.5 * view.half_width
+    x[:, 1:][torn] = np.nan
+    gap = np.full((len(x), 1), np.nan)
+    # One line broken by NaN: thousands of separate ones would take seconds.
+    points = np.stack([np.column_stack([x, gap]), np.column_stack([y, gap])], axis=-1).reshape(-1, 2)
+    axes.add_line(Line2D(points[:, 0], points[:, 1], color="#00000055", linewidth=0.5))
 
 
 def draw_point(axes: Axes, view: View, vector: Array, name: str, colour: str = "white") -> None:
