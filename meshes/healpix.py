@@ -98,7 +98,8 @@ def centroids(nside: int) -> Floats:
     moments = np.empty((12 * nside**2, 3))
     for cells, points, weights in healpix_batches(nside, degree=7):
         moments[cells] = np.einsum("nqd,q->nd", points, weights)
-    return moments / np.linalg.norm(moments, axis=1, keepdims=True)
+    moments /= np.linalg.norm(moments, axis=1, keepdims=True)
+    return moments
 
 
 def _face_quadrature(

@@ -125,8 +125,8 @@ def from_healpix_map(mesh: Mesh, values: ArrayLike, order: str = "ring") -> Floa
 
 def smoothing_concentration(mesh: Mesh, tokens: int) -> float:
     """κ of the kernel ``from_particles`` uses by default: width κ^{−1/2} = max(1.5 h, n^{−1/(d+3)})."""
-    width = max(1.5 * mesh.width, tokens ** (-1 / (mesh.dimension + 3)))
-    return width**-2
+    width = max(1.5 * mesh.width, float(tokens) ** (-1 / (mesh.dimension + 3)))
+    return float(width**-2)
 
 
 def from_particles(

@@ -54,5 +54,5 @@ def prolong(mesh: Mesh, density: Floats, levels: int = 1) -> Floats:
     lowest = -rises.min(axis=-1)
     bound = density * SAFE
     scale = np.divide(bound, lowest, out=np.ones_like(lowest), where=lowest > bound)
-    fine = refine(mesh, density, levels).reshape(rises.shape) + scale[..., None] * rises
+    fine: Floats = refine(mesh, density, levels).reshape(rises.shape) + scale[..., None] * rises
     return fine.reshape(*density.shape[:-1], -1)
