@@ -1,0 +1,78 @@
+"""A transport stage against the time that moving its necessary bytes takes at the measured bandwidth.
+
+    python benchmarks/transport.py [--nside 64 128 256] [--pairs 7]
+
+A stage is one ρ → dρ/dt: limited gradients, upwind fluxes at every face point, divergence. Its necessary bytes: every
+input array read once and every output written once per loop, gathers counted once per element. The bandwidth is that of a triad a = b + s·c over arrays far larger than the caches, measured in turn with the stage.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit, prange
+
+from tokensphere.meshes.healpix import healpix
+from tokensphere.meshes.mesh import Mesh
+from tokensphere.pde.flux import normal_speeds, transport_rate
+
+TRIAD = 30_000_000
+
+
+@njit(parallel=True)  # type: ignore[misc]
+def triad(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
+    """a = b + 3c."""
+    for i in prange(len(a)):
+        a[i] = b[i] + 3.0 * c[i]
+
+
+def stage_bytes(mesh: Mesh) -> int:
+    """Bytes of one stage: what the three loops have to read and write, each element once per loop."""
+    read_by_gradients = (mesh.neighbours, mesh.gradient_weights, mesh.centers, mesh.cell_faces, mesh.face_offsets)
+    read_by_fluxes = (mesh.centers, mesh.face_cells, mesh.face_offsets)
+    read_by_divergence = (mesh.cell_faces, mesh.cell_signs, mesh.areas)
+    geometry = sum(array.nbytes for array in (*read_by_gradients, *read_by_fluxes, *read_by_divergence))
+    points = 2 * mesh.face_points.nbytes
+    cells, faces, speeds = 8 * mesh.cells, 8 * len(mesh.face_cells), 8 * len(mesh.face_points)
+    gradients = 2 * 3 * cells  # written once, read once
+    return geometry + points + gradients + 2 * cells + 2 * faces + speeds + cells
+
+
+def seconds(function: Callable[[], object]) -> float:
+    """Wall time of one call."""
+    began = time.perf_counter()
+    function()
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    """Print one row per nside: medians over pairs of stage and triad."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nside", type=int, nargs="+", default=[64, 128, 256])
+    parser.add_argument("--pairs", type=int, default=7)
+    given = parser.parse_args()
+    a, b, c = np.zeros(TRIAD), np.ones(TRIAD), np.ones(TRIAD)
+    triad(a, b, c)
+    print(f"{'nside':>6} {'bytes/cell':>11} {'GB/s':>7} {'stage ms':>9} {'at bandwidth ms':>16} {'ratio':>6}")
+    for nside in given.nside:
+        mesh = healpix(nside)
+        density = 1 + mesh.centers[:, 0] / 2
+        speeds = normal_speeds(mesh, np.cross([0.6, 0.0, 0.8], mesh.face_points))
+        transport_rate(mesh, density, speeds)
+        pairs = [
+            (seconds(lambda m=mesh, d=density, s=speeds: transport_rate(m, d, s)), seconds(lambda: triad(a, b, c)))
+            for _ in range(given.pairs)
+        ]
+        bandwidth = 3 * a.nbytes / statistics.median(pair[1] for pair in pairs)
+        ideal = stage_bytes(mesh) / bandwidth
+        stage = statistics.median(pair[0] for pair in pairs)
+        print(
+            f"{nside:>6} {stage_bytes(mesh) / mesh.cells:>11.0f} {bandwidth / 1e9:>7.1f} {1e3 * stage:>9.2f} "
+            f"{1e3 * ideal:>16.2f} {stage / ideal:>6.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
