@@ -3,7 +3,8 @@
     python benchmarks/transport.py [--nside 64 128 256] [--pairs 7]
 
 A stage is one ρ → dρ/dt: limited gradients, upwind fluxes at every face point, divergence. Its necessary bytes: every
-input array read once and every output written once per loop, gathers counted once per element. The bandwidth is that of a triad a = b + s·c over arrays far larger than the caches, measured in turn with the stage.
+input array read once and every output written once per loop, gathers counted once per element. The bandwidth is that
+of a triad a = b + s·c over arrays far larger than the caches, measured in turn with the stage.
 """
 
 import argparse
