@@ -61,7 +61,8 @@ def degree_amplitudes(mesh: Mesh, densities: Floats, highest: int) -> Floats:
         return np.abs(spectrum[:, : highest + 1])
     from tokensphere.meshes.harmonics import analyse
 
-    return np.array([_by_degree(analyse(mesh, row, highest), highest) for row in rows])
+    coefficients = analyse(mesh.centers, rows * mesh.areas, highest)
+    return np.array([_by_degree(row, highest) for row in coefficients])
 
 
 def _by_degree(coefficients: NDArray[np.complex128], highest: int) -> Floats:

@@ -206,7 +206,7 @@ def coupling_rows() -> list[Row]:
     def distance(one: Array, other: Array) -> float:
         return circular_wasserstein(one * mesh.areas, other * mesh.areas)
 
-    betas, at_one, ratio = np.array([20.0, 40.0, 80.0]), [], 0.0
+    betas, at_one, ratio = np.array([40.0, 80.0, 160.0]), [], 0.0
     for beta in betas:
         warm = attention_of(matrix, np.eye(2), float(beta))
         found = coupling_estimate(mesh, warm, times, solved(mesh, warm, rho0, times), cold, distance, 0.0)
