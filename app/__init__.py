@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tokensphere import plots as plots
     from tokensphere.meshes import labels as labels
     from tokensphere.meshes.circle import circle as circle
     from tokensphere.meshes.errors import InputError as InputError
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
     from tokensphere.pde.integral import attention_mean as attention_mean
     from tokensphere.pde.solution import Solution as Solution
     from tokensphere.pde.threads import set_threads as set_threads
+    from tokensphere.report import load_run as load_run
+    from tokensphere.report import write_report as write_report
+    from tokensphere.reprs import check_hypotheses as check_hypotheses
     from tokensphere.solving import solve as solve
     from tokensphere.solving_joint import solve_joint as solve_joint
-    from tokensphere.validation.hypotheses import check_hypotheses as check_hypotheses
     from tokensphere.validation.projection import Projection as Projection
     from tokensphere.validation.wasserstein import wasserstein2_to_limit as wasserstein2_to_limit
 
@@ -40,15 +43,18 @@ _PUBLIC: dict[str, tuple[str, str | None]] = {
     "Projection": ("tokensphere.validation.projection", "Projection"),
     "Solution": ("tokensphere.pde.solution", "Solution"),
     "attention_mean": ("tokensphere.pde.integral", "attention_mean"),
-    "check_hypotheses": ("tokensphere.validation.hypotheses", "check_hypotheses"),
+    "check_hypotheses": ("tokensphere.reprs", "check_hypotheses"),
     "circle": ("tokensphere.meshes.circle", "circle"),
     "densities": ("tokensphere.pde.densities", None),
     "healpix": ("tokensphere.meshes.healpix", "healpix"),
     "kernels": ("tokensphere.pde.kernels", None),
     "labels": ("tokensphere.meshes.labels", None),
+    "load_run": ("tokensphere.report", "load_run"),
+    "plots": ("tokensphere.plots", None),
     "set_threads": ("tokensphere.pde.threads", "set_threads"),
     "solve": ("tokensphere.solving", "solve"),
     "solve_joint": ("tokensphere.solving_joint", "solve_joint"),
+    "write_report": ("tokensphere.report", "write_report"),
     "wasserstein2_to_limit": ("tokensphere.validation.wasserstein", "wasserstein2_to_limit"),
 }
 

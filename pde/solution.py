@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
 
 from tokensphere.meshes.mesh import Floats, Mesh
+from tokensphere.pde.dataset import dataset
+
+SHOWN = ("mass", "density_min", "density_max", "energy", "w2_to_limit", "w2_floor")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,6 +48,19 @@ class Solution:
             f"Solution on {self.mesh!r}: {len(self.times)} densities from t = {self.times[0]:g} to {self.times[-1]:g}, "
             f"{steps} steps"
         )
+
+    def _repr_html_(self) -> str:
+        facts = [("mesh", repr(self.mesh)), ("model", repr(self.model))]
+        facts.append(("densities", f"{self.densities.shape}, t = {self.times[0]:g} to {self.times[-1]:g}"))
+        facts += [(name, f"{value:,.6g}") for name, value in self.statistics.items()]
+        ends = [(name, column[-1]) for name, column in self.records.items() if name in SHOWN and len(column)]
+        facts += [(f"{name} at the end", f"{value:.6g}") for name, value in ends if np.isfinite(value)]
+        rows = "".join(f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in facts)
+        return f"<table><caption>Solution</caption>{rows}</table>"
+
+    def to_xarray(self) -> Any:
+        """The densities as an xarray.Dataset, with the names and attributes of a run's solution.nc."""
+        return dataset(self.mesh, self.times, self.densities, self.labels)
 
     def at(self, time: float) -> Floats:
         """The saved density nearest to a time."""

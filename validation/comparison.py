@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict, dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,9 @@ class Comparison:
         if self.replay is not None:
             content["replay"]["verdict"] = self.replay.verdict
         return content | {"lines": self.lines()}
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(chr(10).join(self.lines()))}</pre>"
 
     def lines(self) -> list[str]:
         """The report as lines of text."""
