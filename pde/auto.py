@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokensphere.pde.direct import log_sum_exp
+from tokensphere.pde.gridded import GriddedPlan
 from tokensphere.pde.spectral import NOISE, SpectralPlan
 
 Array = NDArray[np.float64]
@@ -32,7 +33,13 @@ class AutoPlan:
     """
 
     def __init__(
-        self, sources: Array, tilts: Array, spectral: SpectralPlan, safe: SafeSum, rtol: float, worthwhile: float
+        self,
+        sources: Array,
+        tilts: Array,
+        spectral: SpectralPlan | GriddedPlan,
+        safe: SafeSum,
+        rtol: float,
+        worthwhile: float,
     ) -> None:
         self._sources, self._spectral, self._safe = sources, spectral, safe
         self._rtol, self._worthwhile = rtol, worthwhile

@@ -10,6 +10,7 @@ from tokensphere.meshes.mesh import Mesh
 from tokensphere.pde.attention import Attention
 from tokensphere.pde.auto import AutoPlan
 from tokensphere.pde.direct import log_sum_exp
+from tokensphere.pde.gridded import GriddedPlan, spectral_plan
 from tokensphere.pde.spectral import SpectralPlan
 
 Array = NDArray[np.float64]
@@ -51,21 +52,23 @@ class AttentionIntegral:
             return
         self._tilts = attention.tilts(points)
         self._sources = np.ascontiguousarray(mesh.centers)
-        self._apply = self._plan(mesh, attention, method, rtol)
+        self._apply = self._plan(mesh, attention, points, method, rtol)
 
     def __call__(self, density: Array) -> Integral:
         return self._apply(density)
 
-    def _plan(self, mesh: Mesh, attention: Attention, method: str, rtol: float) -> Callable[[Array], Integral]:
+    def _plan(
+        self, mesh: Mesh, attention: Attention, points: Array, method: str, rtol: float
+    ) -> Callable[[Array], Integral]:
         pairs = len(self._tilts) * len(self._sources)
         if method == "direct" or (method == "auto" and pairs <= DIRECT_PAIRS):
             return self._safe("direct", lambda logs, rows: log_sum_exp(self._tilts[_rows(rows)], self._sources, logs))
         if method == "spectral":
-            return self._spectral(SpectralPlan(self._sources, self._tilts, _frame(attention)))
+            return self._spectral(spectral_plan(self._sources, attention, points))
         tree = _tree(self._sources, self._tilts, rtol)
         if method == "tree" or mesh.kind == "circle":
             return self._safe("tree", tree)
-        spectral = SpectralPlan(self._sources, self._tilts, _frame(attention))
+        spectral = spectral_plan(self._sources, attention, points)
         return self._auto(AutoPlan(self._sources, self._tilts, spectral, tree, rtol, worthwhile=0.05))
 
     def _limit(self, directions: Array) -> Callable[[Array], Integral]:
@@ -76,7 +79,7 @@ class AttentionIntegral:
         self.served = {name: 1.0}
         return lambda density: self._guard(density, lambda masses: plan(log_masses(masses), None))
 
-    def _spectral(self, plan: SpectralPlan) -> Callable[[Array], Integral]:
+    def _spectral(self, plan: SpectralPlan | GriddedPlan) -> Callable[[Array], Integral]:
         self.served = {"spectral": 1.0}
 
         def apply(masses: Array) -> Integral:
@@ -135,16 +138,6 @@ def _tree(sources: Array, tilts: Array, rtol: float) -> Callable[[Array, Indices
     except ImportError:
         return lambda logs, rows: log_sum_exp(tilts[_rows(rows)], sources, logs)
     return TreePlan(sources, tilts, rtol)
-
-
-def _frame(attention: Attention) -> Array | None:
-    """Q with Bᵀ = sQ where B is a multiple of an orthogonal matrix other than ±identity, else None."""
-    scale = float(np.linalg.norm(attention.B, 2))
-    rotation = attention.B.T / scale
-    identity = np.eye(attention.dimension)
-    if np.abs(rotation @ rotation.T - identity).max() > 1e-14 or np.array_equal(np.abs(rotation), identity):
-        return None
-    return rotation
 
 
 def _check(mesh: Mesh, attention: Attention, points: Array, method: str, rtol: float) -> None:

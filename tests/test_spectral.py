@@ -9,6 +9,7 @@ from tokensphere.meshes.harmonics import degrees_and_orders
 from tokensphere.meshes.healpix import healpix
 from tokensphere.pde.attention import Attention
 from tokensphere.pde.direct import log_sum_exp
+from tokensphere.pde.gridded import GriddedPlan, grid_degree, measured_tail, spectral_plan
 from tokensphere.pde.radial import STEPS, band_limit, factorise, radial_weights
 from tokensphere.pde.sites import Sites
 from tokensphere.pde.sources import log_masses
@@ -147,6 +148,26 @@ def test_a_frame_changes_nothing_but_the_cost() -> None:
     plain, framed = SpectralPlan(mesh.centers, tilts)(masses), SpectralPlan(mesh.centers, tilts, Q)(masses)
     np.testing.assert_allclose(framed[0], plain[0], atol=1e-11)
     np.testing.assert_allclose(framed[1], plain[1], atol=1e-11)
+
+
+@pytest.mark.parametrize(("beta", "condition"), [(10.0, 4.0), (50.0, 1.5)])
+def test_the_detour_over_a_grid_keeps_floor_and_accuracy(beta: float, condition: float) -> None:
+    rng, mesh = np.random.default_rng(5), healpix(32)
+    attention, sample = head(conditioned(rng, condition), beta), rng.choice(len(mesh.face_points), 300, replace=False)
+    plan = spectral_plan(mesh.centers, attention, mesh.face_points)
+    if condition < 4:
+        assert isinstance(plan, GriddedPlan)
+    else:
+        plan = GriddedPlan(mesh.centers, attention, mesh.face_points, grid_degree(attention))
+    for name, density in densities(mesh.centers, rng).items():
+        masses = density * mesh.areas
+        mean, log_normaliser, floor = (part[sample] for part in plan(masses))
+        expected = log_sum_exp(attention.tilts(mesh.face_points[sample]), mesh.centers, log_masses(masses))
+        known = np.isfinite(floor)
+        assert (np.linalg.norm(mean - expected[0], axis=1) <= floor)[known].all(), name
+        assert (np.abs(log_normaliser - expected[1]) <= floor)[known].all(), name
+        assert floor.min() < 1e-9, name
+    assert measured_tail(attention, grid_degree(attention) // 2) > 1e-9  # half the degree would not do
 
 
 def test_threads_change_nothing_beyond_rounding_and_repeats_are_bitwise() -> None:
