@@ -6,24 +6,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.labels import Labels
 from tokensphere.meshes.mesh import Floats, Mesh
-from tokensphere.pde.joint import JointFlow, levels_for
-from tokensphere.pde.joint_field import JointField, LogSafeField, spectral_field
+from tokensphere.pde.joint import JointFlow, joint_flow
 from tokensphere.pde.kernels import Kernel
 from tokensphere.pde.march import State
-from tokensphere.pde.profiles import Exponential
 from tokensphere.pde.solution import Solution
 from tokensphere.pde.threads import set_threads
 from tokensphere.recording import COORDINATES, Recorders, step_recorders
 from tokensphere.solving import checked_density, gather
 from tokensphere.validation.order_parameters import OrderParameters, order_parameters
 
-FRAMES = ("fixed", "co-rotating")
-METHODS = ("auto", "spectral", "log-safe")
-SPECTRAL_BETA = 8.0
-"""Up to here e^{2β}, the range of the kernel, leaves the spectral field 1e−8 of relative accuracy everywhere."""
+__all__ = ["joint_flow", "joint_recorders", "solve_joint"]
 
 
 def solve_joint(
@@ -51,8 +45,8 @@ def solve_joint(
         frame: "fixed": slices, here and in the result, are laws of x, and ``labels.weights @ densities[i]`` is the
             content marginal.  "co-rotating": they are laws of u = Q(ξ)x; one velocity serves every slice where b ≡ 1,
             and ``pde.joint.content_marginal`` turns them back.  The two agree for kernels without a gauge.
-        method: "spectral"; "log-safe" (exponential profile; co-rotating where there is a gauge), right relative to the
-            velocity's own size; "auto" takes the spectral field up to β = 8 and wherever there is no other.
+        method: "spectral"; "tree" or "direct" (exponential profile; co-rotating where there is a gauge), right relative
+            to the velocity's own size; "auto" takes the spectral field up to β = 8 and where labels mix or turn.
         velocity_tolerance: error allowed in a velocity extrapolated in time, relative to the largest speed; h²/10 when
             left out.
         recorders: further functions of the state to record at every step, by name.
@@ -74,30 +68,6 @@ def solve_joint(
     columns = {**joint_recorders(flow, labels, rotations), **(recorders or {})}
     run = gather(flow, kernel, State(0.0, density), save_at, columns, velocity_tolerance, progress, labels)
     return replace(run, frame=frame)
-
-
-def joint_flow(
-    mesh: Mesh, labels: Labels, kernel: Kernel, frame: str = "fixed", method: str = "auto"
-) -> JointFlow:
-    """The flow of a joint law; raises InputError for an unknown frame or method, or a method that does not fit."""
-    if frame not in FRAMES:
-        raise InputError(f"frame = {frame!r} was given, but it must be one of {', '.join(FRAMES)}.")
-    if method not in METHODS:
-        raise InputError(f"method = {method!r} was given, but it must be one of {', '.join(METHODS)}.")
-    turned = frame == "fixed" and kernel.is_gauge
-    if method == "log-safe" and turned:
-        raise InputError(
-            f'the log-safe field of the {kernel.name} kernel works in u = Q(ξ)x; ask for frame = "co-rotating".'
-        )
-    steep = isinstance(kernel.profile, Exponential) and kernel.profile.beta > SPECTRAL_BETA
-    safe = method == "log-safe" or (method == "auto" and steep and not turned and not kernel.is_mixing)
-    levels = levels_for(mesh, kernel)
-    law: JointField
-    if safe:
-        law = LogSafeField(mesh, labels, kernel, levels=levels)
-    else:
-        law = spectral_field(mesh, labels, kernel, fixed=frame == "fixed", levels=levels)
-    return JointFlow(mesh, law)
 
 
 def joint_recorders(flow: JointFlow, labels: Labels, rotations: Floats | None) -> Recorders:

@@ -20,7 +20,7 @@ from tokensphere.meshes.locate import locate
 from tokensphere.meshes.mesh import Mesh
 from tokensphere.pde.densities import from_function
 from tokensphere.pde.flux import normal_speeds
-from tokensphere.pde.joint_field import JointField
+from tokensphere.pde.joint_field import JointField, LogSafeField, spectral_field
 from tokensphere.pde.kernels import Kernel
 from tokensphere.pde.limiter import limited_gradient
 from tokensphere.pde.march import Field
@@ -28,8 +28,12 @@ from tokensphere.pde.profiles import Exponential
 
 Array = NDArray[np.float64]
 
+FRAMES = ("fixed", "co-rotating")
+METHODS = ("auto", "spectral", "tree", "direct")
 COARSE = 1.0
 DEEPEST = 3
+SPECTRAL_BETA = 8.0
+"""Up to here e^{2β}, the range of the kernel, leaves the spectral field 1e−8 of relative accuracy everywhere."""
 
 
 class JointFlow:
@@ -58,6 +62,33 @@ def levels_for(mesh: Mesh, kernel: Kernel) -> int:
         return 0
     narrow = kernel.profile.beta * mesh.width**2 / COARSE
     return min(DEEPEST, math.ceil(math.log(narrow, 4))) if narrow > 1 else 0
+
+
+def joint_flow(mesh: Mesh, labels: Labels, kernel: Kernel, frame: str = "fixed", method: str = "auto") -> JointFlow:
+    """The flow of a joint law; raises InputError for an unknown frame or method, or a method that does not fit.
+
+    "auto" takes the spectral field up to β = 8, and beyond it where b ≢ 1 or slices have to be turned: elsewhere the
+    log-safe one, whose relative accuracy holds however far apart clusters are.
+    """
+    if frame not in FRAMES:
+        raise InputError(f"frame = {frame!r} was given, but it must be one of {', '.join(FRAMES)}.")
+    if method not in METHODS:
+        raise InputError(f"method = {method!r} was given, but it must be one of {', '.join(METHODS)}.")
+    turned = frame == "fixed" and kernel.is_gauge
+    explicit = method in ("tree", "direct")
+    if explicit and turned:
+        raise InputError(
+            f'method = "{method}" works in u = Q(ξ)x for the {kernel.name} kernel; ask for frame = "co-rotating" or '
+            'take method = "spectral".'
+        )
+    steep = isinstance(kernel.profile, Exponential) and kernel.profile.beta > SPECTRAL_BETA
+    levels = levels_for(mesh, kernel)
+    law: JointField
+    if explicit or (method == "auto" and steep and not turned and not kernel.is_mixing):
+        law = LogSafeField(mesh, labels, kernel, method, levels=levels)
+    else:
+        law = spectral_field(mesh, labels, kernel, fixed=frame == "fixed", levels=levels)
+    return JointFlow(mesh, law)
 
 
 def product(labels: Labels, density: Array) -> Array:

@@ -79,9 +79,10 @@ class Shape:
 def recognise(points: Array, weights: Array, tolerance: float = 0.05) -> Shape:
     """Name the support of a graph law x*: A → S^{d−1}: "Dirac", "great circle", "latitude circle" or "curve".
 
-    A plane section {⟨x, n⟩ = c} is fitted by the smallest principal direction n of the points about their mean (on S¹
-    only "Dirac" and "curve" are possible).  ``misfit`` is the largest distance to the shape; angles within
-    ``tolerance`` radians count as none.
+    Circles whose points do not balance about the centre are called "non-uniform …", arcs among them.  A plane section
+    {⟨x, n⟩ = c} is fitted by the smallest principal direction n of the points about their mean (on S¹ only "Dirac" and
+    "curve" are possible).  ``misfit`` is the largest distance to the shape; angles within ``tolerance`` radians count
+    as none.
     """
     mean = weights @ points
     length = float(np.linalg.norm(mean))
@@ -100,4 +101,6 @@ def recognise(points: Array, weights: Array, tolerance: float = 0.05) -> Shape:
     if misfit > tolerance:
         return Shape("curve", normal, height, misfit)
     name = "great circle" if abs(height) <= tolerance else "latitude circle"
+    balance = float(np.linalg.norm(mean - height * normal)) / math.sqrt(1 - height**2)
+    name = name if balance <= tolerance else f"non-uniform {name}"
     return Shape(name, normal if height >= 0 else -normal, abs(height), misfit)
