@@ -50,14 +50,14 @@ def method_recorders() -> Recorders:
     return {name: share(name) for name in names}
 
 
-def limit_recorders(mesh: Mesh, attention: Attention, rho0: Floats) -> Recorders:
+def limit_recorders(mesh: Mesh, attention: Attention, rho0: Floats, metric: str = "chordal") -> Recorders:
     """W2(ρ_t, Π♯ρ0), the mesh's floor of it and the width below which a cluster is numerical diffusion.
 
     Where VBᵀ is not symmetric or γ = 0 there is no limit, and the columns hold NaN.
     """
     from tokensphere.meshes.errors import InputError
     from tokensphere.validation.projection import Projection
-    from tokensphere.validation.wasserstein import DistanceToLimit, cluster_width, w2_floor
+    from tokensphere.validation.wasserstein import DistanceToLimit
 
     try:
         limit = Projection(attention)
@@ -66,8 +66,8 @@ def limit_recorders(mesh: Mesh, attention: Attention, rho0: Floats) -> Recorders
     if limit is None or limit.gap == 0:
         names = ("w2_to_limit", "w2_floor", "cluster_width")
         return {name: lambda state: float("nan") for name in names}
-    distance = DistanceToLimit(mesh, rho0, limit)
-    floor, width = w2_floor(mesh, limit), cluster_width(mesh)
+    distance = DistanceToLimit(mesh, rho0, limit, metric)
+    floor, width = distance.floor, distance.cluster_width
     return {
         "w2_to_limit": lambda state: float(distance(state.density)),
         "w2_floor": lambda state: floor,
@@ -83,13 +83,13 @@ def energy_recorder(mesh: Mesh, attention: Attention) -> Recorders:
     return {"energy": lambda state: energy(state.density)}
 
 
-def attention_recorders(mesh: Mesh, attention: Attention, rho0: Floats) -> Recorders:
-    """Every column of records.csv for a density under an attention head."""
+def attention_recorders(mesh: Mesh, attention: Attention, rho0: Floats, metric: str = "chordal") -> Recorders:
+    """Every column of records.csv for a density under an attention head; metric: of the distance to the limit."""
     return {
         **step_recorders(),
         **density_recorders(mesh),
         **energy_recorder(mesh, attention),
-        **limit_recorders(mesh, attention, rho0),
+        **limit_recorders(mesh, attention, rho0, metric),
         **method_recorders(),
     }
 

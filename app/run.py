@@ -83,6 +83,8 @@ def execute(
     if old is not None:
         check_same_run(path, old, config, digest(task.density))
         if folder.summary.exists() and old.state.save_index == len(extended_plan(old.plan, config)):
+            if not folder.report.exists():
+                _draw(folder, config)
             return Outcome("nothing to do", path, old.state.time, old.state.step)
     _make(path)
     with locked(folder):
@@ -157,9 +159,18 @@ def _march(run: _Run, began: float, update: Update, stop: Callable[[], bool]) ->
             marched = time.perf_counter()
             finish(run.folder.solution, layout)
             write_summary(run.task, run.folder, run.config, run.checkpoint, {"build": built - began}, marched)
+            _draw(run.folder, run.config)
     except NumericalError as error:
         raise error.with_checkpoint(_rescue(run, state, built)) from error.__cause__
     return Outcome("finished", run.folder.path, state.time, state.step)
+
+
+def _draw(folder: RunFolder, config: Config) -> None:
+    """figures/*.png and report.html."""
+    if config.output.figures:
+        from tokensphere.report import write_report
+
+        write_report(folder.path)
 
 
 def _write_checkpoint(run: _Run, state: State, built: float) -> _Run:

@@ -1,4 +1,4 @@
-"""summary.json: what a run found, in numbers and verdicts; and the figures beside it."""
+"""summary.json: what a run found, in numbers and verdicts."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from tokensphere.folder import RunFolder
 from tokensphere.meshes.errors import InputError
 from tokensphere.pde.attention import Attention
 from tokensphere.records import read_records
-from tokensphere.store import Layout, read_solution
+from tokensphere.store import Layout
 from tokensphere.task import Task
 
 Array = NDArray[np.float64]
@@ -40,12 +40,9 @@ def layout_of(task: Task, checkpoint: Checkpoint) -> Layout:
 def write_summary(
     task: Task, folder: RunFolder, config: Config, checkpoint: Checkpoint, timings: dict[str, float], marched: float
 ) -> None:
-    """Draw the figures and write summary.json, last of all: its presence says that the run is complete."""
+    """Write summary.json: its presence says that the march is over and its outputs are complete."""
     records = read_records(folder.records)
-    solution = read_solution(folder.solution)
     limit = limit_facts(task.attention, records, config.solver.metric)
-    if config.output.figures:
-        draw(task, folder, config, records, solution)
     timings = {**timings, "march": checkpoint.seconds, "closing": time.perf_counter() - marched}
     document = {
         "status": "finished",
@@ -57,7 +54,7 @@ def write_summary(
         "resumed": checkpoint.resumed,
         "run": _run_facts(checkpoint, records),
         "limit": limit,
-        "hypotheses": hypotheses(task),
+        "hypotheses": hypotheses(task, config),
         "fits": _fits(records),
         "timings": timings,
     }
@@ -93,41 +90,13 @@ def limit_facts(attention: Attention | None, records: Records, metric: str) -> d
     }
 
 
-def hypotheses(task: Task) -> list[Any]:
-    """H1 to H3 for a density under an attention head, undecided where the mesh is too coarse; none for a joint law."""
+def hypotheses(task: Task, config: Config) -> list[Any]:
+    """H1 to H3 for a density under an attention head; none for a joint law."""
     if task.attention is None:
         return []
-    from tokensphere.validation.hypotheses import check_hypotheses
+    from tokensphere.checking import judge
 
-    try:
-        return list(check_hypotheses(task.mesh, task.attention, task.density))
-    except InputError as error:
-        return [{"name": "H1, H2, H3", "verdict": "undecided", "reason": str(error)}]
-
-
-def draw(task: Task, folder: RunFolder, config: Config, records: Records, solution: Any) -> None:
-    """figures/*.png."""
-    from tokensphere.figures import write_run_figures
-    from tokensphere.validation.projection import Projection
-
-    basis = None
-    if task.attention is not None:
-        try:
-            projection = Projection(task.attention)
-            basis = projection.basis if projection.gap > 0 else None
-        except InputError:
-            basis = None
-    write_run_figures(
-        task.mesh,
-        solution.time.values,
-        solution.density.values,
-        records,
-        folder.figures,
-        limit_basis=basis,
-        label_weights=None if task.labels is None else task.labels.weights,
-        label_points=None if task.labels is None else task.labels.points,
-        metric=config.solver.metric,
-    )
+    return list(judge(config, task.mesh, task.attention, task.density))
 
 
 def _run_facts(checkpoint: Checkpoint, records: Records) -> dict[str, Any]:

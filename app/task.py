@@ -52,7 +52,8 @@ def _attention_task(config: Config, mesh: Mesh) -> Task:
     attention = building.build_attention(config.attention, config.dimension)
     density = building.build_initial(config.initial, mesh)
     flow = AttentionFlow(mesh, attention, method=config.solver.method, rtol=config.solver.rtol)
-    return Task(mesh, attention, None, density, flow, attention_recorders(mesh, attention, density))
+    recorders = attention_recorders(mesh, attention, density, config.solver.metric)
+    return Task(mesh, attention, None, density, flow, recorders)
 
 
 def _joint_task(config: Config, mesh: Mesh) -> Task:

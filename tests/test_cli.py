@@ -64,7 +64,68 @@ def test_a_run_writes_its_folder_and_the_folder_is_consistent(
 
 def test_figures_are_written_unless_they_are_turned_off(write_config: Callable[..., Path], tmp_path: Path) -> None:
     assert status(["run", str(write_config()), "--set", "output.figures=true", "--set", "time.end=0.2"]) == 0
-    assert {entry.suffix for entry in (tmp_path / "runs" / "small" / "figures").iterdir()} == {".png"}
+    folder = tmp_path / "runs" / "small"
+    assert {entry.suffix for entry in (folder / "figures").iterdir()} == {".png"}
+    (folder / "report.html").unlink()
+    assert status(["report", str(folder)]) == 0
+    assert (folder / "report.html").stat().st_size > 1000
+
+
+def test_check_says_which_hypothesis_fails(
+    write_config: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(write_config())
+    assert status(["check", path, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [entry["verdict"] for entry in answer["hypotheses"]] == ["holds"] * 3
+    assert answer["hypotheses"][0]["value"] == pytest.approx(1.6)  # the gap, 1 + 0.6
+    singular = ["--set", "attention.key=[[1.0,0.0],[0.0,0.0]]"]
+    assert status(["check", path, *singular]) == 1
+    assert "H1  fails" in capsys.readouterr().out
+    assert status(["check", path, "--set", "attention.value=[[1.0,0.2],[0.0,-0.6]]", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["hypotheses"][0]["verdict"] == "fails"
+    assert "joint law" in refused(["check", str(write_config("joint", "joint"))], capsys)
+
+
+def test_compare_accepts_exact_samples_and_refuses_others(
+    write_config: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(["run", str(write_config()), "--set", "attention.beta=inf", "--set", "time.end=1.0"]) == 0
+    capsys.readouterr()
+    # Zero temperature, B = I, M = diag(1, -0.6): tokens move by x(t) = e^(tM) x / |e^(tM) x|, and the law of the start
+    # is (1 + 0.4 cos + 0.3 sin)/2π, drawn by rejection.
+    rng = np.random.default_rng(4)
+    angles, heights = rng.uniform(0, 2 * np.pi, 4000), rng.uniform(0, 1.5, 4000)
+    angles = angles[heights < 1 + 0.4 * np.cos(angles) + 0.3 * np.sin(angles)]
+    start = np.column_stack([np.cos(angles), np.sin(angles)])
+    for rate, expected in ((1.0, 0), (1.3, 1)):
+        moved = start * np.exp(rate * np.array([1.0, -0.6]))
+        moved /= np.linalg.norm(moved, axis=1, keepdims=True)
+        np.savez("tokens.npz", positions=np.stack([start, moved]), times=np.array([0.0, 1.0]))
+        assert status(["compare", "runs/small", "tokens.npz", "--json"]) == expected
+        assert json.loads(capsys.readouterr().out)["verdict"] == ("inconsistent" if expected else "consistent")
+    np.savez("tokens.npz", positions=np.full((1, 5, 2), np.nan), times=np.array([0.0]))
+    refused(["compare", "runs/small", "tokens.npz"], capsys)
+    refused(["compare", "nowhere", "tokens.npz"], capsys)
+
+
+def test_validate_prints_rows_and_falls_short_when_one_does(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tokensphere.validation import cases
+    from tokensphere.validation.cases import Row
+
+    rows = [Row("transport", "8…64", 1.8e-4, 2.03, 1.95, True), Row("fields", 32, 2e-9, None, 1e-10, False)]
+    for shown, expected in ((rows[:1], 0), (rows, 1), ([], 1)):
+        monkeypatch.setattr(
+            cases, "run_cases", lambda level, report, shown=shown: [report(row) or row for row in shown]
+        )
+        assert status(["validate", "--json"]) == expected
+        found = json.loads(capsys.readouterr().out)
+        assert [row["case"] for row in found] == [row.case for row in shown]
+        assert all(list(row) == ["case", "resolution", "error", "order", "bound", "holds"] for row in found)
+        assert status(["validate"]) == expected
+        assert capsys.readouterr().out.count("\n") == len(shown) + 1
 
 
 def test_an_existing_run_is_kept_unless_forced_and_a_finished_one_has_nothing_to_resume(

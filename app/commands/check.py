@@ -1,7 +1,5 @@
 """`tokensphere check`."""
 
-from typing import Any
-
 from tokensphere.commands.options import ConfigPath, Json, Settings, say, say_json
 
 SHORTFALL = 1
@@ -14,13 +12,10 @@ def check(config: ConfigPath, settings: Settings = None, json: Json = False) -> 
 
     answer = check_configuration(load(config, settings))
     if json:
-        say_json(answer)
+        say_json(answer.as_dict())
     else:
-        for line in _lines(answer):
-            say(line)
-    return 0 if answer["holds"] else SHORTFALL
-
-
-def _lines(answer: dict[str, Any]) -> list[str]:
-    lines = [f"{entry.name}  {entry.verdict:<9}  {entry.reason}" for entry in answer["hypotheses"]]
-    return lines + [f"{name}: {text}" for name, text in answer["predictions"].items()]
+        for hypothesis in answer.hypotheses:
+            say(f"{hypothesis.name}  {hypothesis.verdict:<9}  {hypothesis.reason}")
+        for name, sentence in answer.predictions.items():
+            say(f"{name}: {sentence}")
+    return 0 if answer.holds else SHORTFALL

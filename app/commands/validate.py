@@ -7,7 +7,7 @@ import typer
 from tokensphere.commands.options import Json, Threads, check_threads, say, say_json
 
 SHORTFALL = 1
-HEADINGS = ("case", "resolution", "error", "order", "bound", "holds")
+COLUMNS = {"case": 56, "resolution": 12, "error": 10, "order": 7, "bound": 10, "holds": 5}
 
 
 def validate(
@@ -20,24 +20,23 @@ def validate(
     """Compare the solver with exact solutions: error, observed order, bound and verdict of every case."""
     check_threads(threads)
     from tokensphere.pde.threads import set_threads
-    from tokensphere.validation.cases import run_cases
+    from tokensphere.validation import cases
 
     if threads is not None:
         set_threads(threads)
-    rows = list(run_cases(level))
+    if not json:
+        say(_line(COLUMNS))
+    rows = cases.run_cases(level, report=lambda row: None if json else say(_line(vars(row))))
     if json:
-        say_json([{name: getattr(row, name) for name in HEADINGS} for row in rows])
-    else:
-        for line in table([[_text(getattr(row, name)) for name in HEADINGS] for row in rows]):
-            say(line)
+        say_json([{name: getattr(row, name) for name in COLUMNS} for row in rows])
     return 0 if rows and all(row.holds for row in rows) else SHORTFALL
 
 
-def table(rows: list[list[str]]) -> list[str]:
-    """Rows of texts under the headings, in columns."""
-    lines = [list(HEADINGS), *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+def _line(values: Any) -> str:
+    """One row of the table, from a mapping of column names; the heading is made of the names themselves."""
+    heading = values is COLUMNS
+    cells = [(name if heading else _text(values[name])).ljust(width) for name, width in COLUMNS.items()]
+    return "  ".join(cells).rstrip()
 
 
 def _text(value: Any) -> str:

@@ -46,8 +46,8 @@ def sweep(
 ) -> Outcome:
     """Run the members of a sweep that `out` does not hold yet and collect all of them into out/sweep.nc.
 
-    Lists come from `over` and, where it does not name the key, from the configuration's own table [sweep]. `listener`
-    hears the members done, their total and the last result.
+    Lists come from `over` and, where it does not name the key, from the configuration's own table [sweep]. Members draw
+    no figures unless its [output] asks for them. `listener` hears the members done, their total and the last result.
 
     Raises InputError, before anything is run, for whatever is wrong with the configuration of any member.
     """
@@ -56,7 +56,7 @@ def sweep(
     table = _own_table(raw)
     lists = {**table.over, **parse_over(over)}
     zipped = zipped or table.zip
-    members = expand(raw, lists, zipped, path.resolve().parent)
+    members = expand(_without_figures(raw), lists, zipped, path.resolve().parent)
     _check_folder(out)
     out.mkdir(parents=True, exist_ok=True)
     root = out / "members"
@@ -83,6 +83,12 @@ def sweep(
         failed,
         time.perf_counter() - began,
     )
+
+
+def _without_figures(raw: dict[str, Any]) -> dict[str, Any]:
+    """Members draw nothing unless the configuration asks for it: `tokensphere report` draws those that matter."""
+    output = raw.get("output", {})
+    return {**raw, "output": {"figures": False, **output}} if isinstance(output, dict) else raw
 
 
 def _own_table(raw: dict[str, Any]) -> SweepTable:
