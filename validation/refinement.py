@@ -77,6 +77,6 @@ def refined_functionals(
 
 
 def density_error(mesh: Mesh, coarse: Array, fine: Array) -> Array:
-    """L1 distance ∫|ρ_h − ρ_2h| (…,) on the coarse mesh, between densities `fine` on `mesh` and `coarse` one level up."""
+    """L1 distance ∫|ρ_h − ρ_2h| (…,) between densities `fine` on `mesh` and `coarse` one level up, on the coarser."""
     below = coarser(mesh, 1)
     return np.asarray(np.sum(np.abs(coarsen(mesh, fine) - coarse) * below.areas, axis=-1))

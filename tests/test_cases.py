@@ -1,0 +1,108 @@
+"""The registry of validation cases, its helpers, and two-level refinement."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tokensphere.meshes.circle import circle
+from tokensphere.meshes.errors import InputError
+from tokensphere.meshes.levels import refine
+from tokensphere.meshes.mesh import Mesh
+from tokensphere.validation.cases import TOPICS, all_cases, registry, run_cases
+from tokensphere.validation.cases.registry import Case, Row, below, case, fitted_order, order_row, pair_orders, run
+from tokensphere.validation.refinement import density_error, observed_order, refined_functionals, two_level
+
+
+def test_topics_load_and_every_case_says_what_it_shows() -> None:
+    known = all_cases()
+    assert {"zero_temperature_density", "circle_stability", "mesh_identities"} <= set(known)
+    assert {"transport", "fields"} <= set(TOPICS)
+    for each in known.values():
+        assert each.level in registry.LEVELS
+        assert each.summary.endswith(".")
+
+
+@pytest.mark.parametrize("name", ["mesh_identities", "circle_stability", "distance_circle", "direct_extremes"])
+def test_quick_cases_hold(name: str) -> None:
+    reported: list[Row] = []
+    rows = run_cases(names=[name], report=reported.append)
+    assert rows == reported
+    assert all(row.holds for row in rows)
+    json.dumps([row.as_dict() for row in rows], allow_nan=False)
+
+
+def test_unknown_names_and_levels_are_refused() -> None:
+    with pytest.raises(InputError, match="no case"):
+        run_cases(names=["flat_earth"])
+    with pytest.raises(InputError, match="level"):
+        run_cases("slow")
+    with pytest.raises(InputError, match="exists already"):
+        case("mesh_identities")(lambda: [])
+    with pytest.raises(InputError, match="level"):
+        case("something", level="slow")
+
+
+def test_a_case_that_raises_does_not_hold_and_does_not_stop_the_rest(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> list[Row]:
+        raise RuntimeError("no convergence")
+
+    rows = run([Case("broken", "quick", broken, ""), Case("sound", "quick", lambda: [below("sound", 1, 0.0, 1.0)], "")])
+    assert [row.holds for row in rows] == [False, True]
+    assert "no convergence" in caplog.text
+    assert rows[0].as_dict()["error"] is None
+
+
+def test_orders() -> None:
+    resolutions = [8, 16, 32]
+    errors = [3.0 / n**2 for n in resolutions]
+    assert fitted_order(resolutions, errors) == pytest.approx(2.0)
+    assert pair_orders(resolutions, errors) == pytest.approx([2.0, 2.0])
+    assert order_row("x", resolutions, errors, 1.95, 1.85).holds
+    assert not order_row("x", resolutions, [1.0, 0.3, 0.1], 1.95, 1.85).holds
+    assert not order_row("x", resolutions, [1.0, 0.2, 0.07], 1.9, 1.85).holds
+    assert not below("x", 1, float("nan"), 1.0).holds
+
+
+def test_two_levels_bound_the_error_of_any_order() -> None:
+    exact = 1.25
+    for order in (1.0, 2.0, 3.0):
+        coarse, fine = exact + 0.4 * 2**-order, exact + 0.4 * 4**-order
+        found = two_level(coarse, fine)
+        assert abs(found.value - exact) <= found.error + 1e-15
+        assert two_level(coarse, fine, order).extrapolated == pytest.approx(exact)
+        assert observed_order(exact + 0.4, coarse, fine) == pytest.approx(order)
+    assert observed_order(1.0, 2.0, 2.0) == np.inf
+    with pytest.raises(InputError, match="order"):
+        two_level(1.0, 1.0, 0.0)
+
+
+def averages(mesh: Mesh) -> np.ndarray:
+    """Exact cell averages of e^{cos θ} by the midpoint rule on 32 parts of each cell."""
+    angle = 2 * np.pi * (np.arange(32 * mesh.cells) + 0.5) / (32 * mesh.cells)
+    return np.exp(np.cos(angle)).reshape(mesh.cells, 32).mean(axis=1)
+
+
+def test_functionals_of_densities_come_with_their_error() -> None:
+    mesh = circle(64)
+    found = refined_functionals(
+        averages,
+        mesh,
+        {
+            "mass": lambda m, rho: rho @ m.areas,
+            "cos²": lambda m, rho: rho @ (m.areas * m.centers[:, 0] ** 2),
+        },
+    )
+    assert float(found["mass"].error) < 1e-9
+    from scipy.special import iv
+
+    exact = np.pi * (iv(0, 1) + iv(2, 1))
+    second = found["cos²"]
+    assert abs(float(second.value) - exact) <= float(second.error)
+    assert abs(float(second.extrapolated) - exact) < 0.01 * abs(float(second.value) - exact)
+
+
+def test_density_error_vanishes_for_refined_data() -> None:
+    coarse = averages(circle(32))
+    assert density_error(circle(64), coarse, refine(circle(32), coarse)) == 0.0
+    assert density_error(circle(64), averages(circle(32)), averages(circle(64))) < 1e-4
