@@ -28,7 +28,8 @@ from tokensphere.report.predictions import (
     plateau_level,
     zero_temperature_curve,
 )
-from tokensphere.report.verdicts import number, verdicts
+from tokensphere.report.verdicts import verdicts
+from tokensphere.report.wording import number
 from tokensphere.store import Layout, append_save
 from tokensphere.validation.projection import Projection
 
@@ -75,16 +76,19 @@ def write_run(folder: Path, raw: dict[str, Any], summary: dict[str, Any] | None)
     rows = ["time,step,dt,mass,density_min,mean_x,mean_y,w2_to_limit,w2_floor"]
     for k, t in enumerate(config.save_times):
         if labels is not None:
+            rows[0] = "time,step,dt,mass,density_min,mean_x,mean_y,energy,conditional_spread,mean_length"
             means = np.stack([np.cos(labels[0]), -np.sin(labels[0]), np.zeros(6)], axis=1)
             density = np.stack([von_mises_fisher(mesh, mean, 5.0 * (k + 1)) for mean in means])
-            least, distance = float(density.min()), ""
+            least = float(density.min())
+            last = f"{0.5 + k},{0.3 / (k + 1)},0.1"
         else:
             density = angular_gaussian(mesh.centers, np.diag(np.array(raw["attention"]["value"])), t)
             density /= density @ mesh.areas
             least, a = float(density.min()), math.exp(-t)
             distance = repr(math.sqrt(2 * a / (1 + a)))
+            last = f"{distance},0.05"
         append_save(folder / "solution.nc", layout, k, t, density)
-        rows.append(f"{t!r},{k},0.1,{1 + k * 1e-15!r},{least!r},0.1,0.0,{distance},{0.05 if distance else ''}")
+        rows.append(f"{t!r},{k},0.1,{1 + k * 1e-15!r},{least!r},0.1,0.0,{last}")
     (folder / "records.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     if summary is not None:
         (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
@@ -291,6 +295,9 @@ def test_page_of_unfinished_circle_and_joint_runs(tmp_path: Path) -> None:
     assert tags.open == []
     assert "hypotheses" not in tags.ids
     assert "joint law" in text
+    assert "g(1)/2 = 1.847" in text  # e²/4 for β = 2 and the factor 1/β: theory §2.3, fact 2
+    assert "length 0.1 at the end: no collapse" in text
+    assert "order" in tags.ids
     assert (len(data["labels"]), len(data["weights"])) == (6, 6)
     assert sum(data["weights"]) == pytest.approx(1.0)
 

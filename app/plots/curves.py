@@ -142,3 +142,26 @@ def lipschitz_curve(
     shown = value > 0.0
     where.semilogy(np.asarray(times, dtype=float)[shown], value[shown], ".-", color=BLUE, linewidth=1.5)
     return dress(where, "Lipschitz constant seen on the mesh", "time t", f"{unit} per radian")
+
+
+def spread_curve(times: ArrayLike, spreads: Mapping[str, ArrayLike], axes: Axes | None = None) -> Axes:
+    """Spreads 1 − |∫x dμ_ξ| of a joint law's slices (name → values) against time, logarithmic."""
+    where = given_or_new(axes)
+    for (name, values), colour in zip(spreads.items(), CYCLE, strict=False):
+        column = np.asarray(values, dtype=float)
+        shown = column > 0.0
+        where.semilogy(np.asarray(times, dtype=float)[shown], column[shown], color=colour, linewidth=1.8, label=name)
+    where.legend(fontsize=8, frameon=False)
+    return dress(where, "Spread of the slices", "time t", "1 − |∫x dμ_ξ|")
+
+
+def moment_curve(times: ArrayLike, eigenvalues: Sequence[ArrayLike], axes: Axes | None = None) -> Axes:
+    """Eigenvalues of the second moment ∫x xᵀ against time, ascending; they sum to 1."""
+    where = given_or_new(axes)
+    for index, (values, colour) in enumerate(zip(eigenvalues, CYCLE, strict=False)):
+        where.plot(
+            np.asarray(times, dtype=float), np.asarray(values, dtype=float), color=colour, label=f"λ{'₁₂₃'[index]}"
+        )
+    where.set_ylim(-0.03, 1.03)
+    where.legend(fontsize=8, frameon=False, ncols=3)
+    return dress(where, "Shape of the content", "time t", "eigenvalues of ∫x xᵀ")

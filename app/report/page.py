@@ -11,7 +11,7 @@ from tokensphere.report.loading import RunData
 from tokensphere.report.markup import words
 from tokensphere.report.payload import payload
 from tokensphere.report.predictions import Curve
-from tokensphere.report.verdicts import Verdict
+from tokensphere.report.wording import Verdict
 
 
 def page(
@@ -28,6 +28,7 @@ def page(
         sections.distance_section(run, predictions, phases),
         sections.regularity_section(run),
         sections.energy_section(run),
+        sections.order_section(run),
         sections.spectrum_section(run),
         sections.times_section(run),
         sections.reading_section(run),

@@ -16,6 +16,8 @@ from tokensphere.plots.curves import (
     mass_defect,
     mean_vector,
     minimum_density,
+    moment_curve,
+    spread_curve,
     wasserstein_curve,
 )
 from tokensphere.plots.decay import fit_decay
@@ -25,7 +27,7 @@ from tokensphere.report.drawings import png_uri, spectrum_figure, svg_uri
 from tokensphere.report.loading import RunData
 from tokensphere.report.markup import figure, section, table, words
 from tokensphere.report.predictions import Curve
-from tokensphere.report.verdicts import number
+from tokensphere.report.wording import number
 from tokensphere.validation.lipschitz import lipschitz_constant
 
 Array = NDArray[np.float64]
@@ -119,6 +121,31 @@ def energy_section(run: RunData) -> str:
         mean_vector(time, means, axes[-1])
     caption = "A mean of length 1 is a single cluster; two equal opposite clusters have mean 0."
     return section("energy", "Energy and mean", figure(svg_uri(drawn), "Energy and mean against time.", caption))
+
+
+def order_section(run: RunData) -> str:
+    """How far the labels' slices and the content of a joint law are from points and planes."""
+    spread = record_column(run.records, "conditional_spread")
+    if spread is None:
+        return ""
+    time = thinned(run.records["time"])
+    names = [f"second_moment_{k}" for k in (1, 2, 3) if f"second_moment_{k}" in run.records]
+    panels = 1 + bool(names)
+    drawn = new_figure(6.6, 2.4 * panels)
+    axes = drawn.subplots(panels, 1, squeeze=False).ravel()
+    shown = {"mean over labels": thinned(spread)}
+    largest = record_column(run.records, "largest_spread")
+    if largest is not None:
+        shown["largest"] = thinned(largest)
+    spread_curve(time, shown, axes[0])
+    if names:
+        moment_curve(time, [thinned(run.records[name]) for name in names], axes[-1])
+    caption = (
+        "1 − |∫x dμ_ξ| is 0 where the law of x at a label ξ is a single point. Eigenvalues of ∫x xᵀ of the "
+        "content: one of them 1 is a point (or two opposite ones), one of them 0 is a great circle."
+    )
+    alt = f"The mean spread goes from {spread[0]:.3g} to {spread[-1]:.3g}."
+    return section("order", "Slices and shape of the content", figure(svg_uri(drawn), alt, caption))
 
 
 def spectrum_section(run: RunData) -> str:

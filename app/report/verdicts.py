@@ -2,41 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tokensphere.report.joint_words import joint_in_words
 from tokensphere.report.loading import RunData
+from tokensphere.report.wording import VERDICTS, Verdict, number
 
 ROUND_OFF = 1e-11
-VERDICTS = ("holds", "fails", "undecided", "note")
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One finding: "holds", "fails", "undecided" or a plain "note", and the sentence."""
-
-    kind: str
-    sentence: str
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """A number for a reader: 0.0123, 1.2 × 10⁻⁸, ∞, or a dash."""
-    if value is None or math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    if value == 0 or 1e-3 <= abs(value) < 1e5:
-        return f"{value:.{digits}g}".replace("-", "−") if abs(value) < 1e3 else f"{value:,.0f}".replace("-", "−")
-    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-    return f"{mantissa} × 10{int(exponent)}".replace("-", "−").replace(
-        f"10{int(exponent)}".replace("-", "−"), "10" + _superscript(int(exponent))
-    )
-
-
-def _superscript(value: int) -> str:
-    return str(value).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def verdicts(run: RunData, plateau: float | None) -> list[Verdict]:
@@ -46,6 +20,7 @@ def verdicts(run: RunData, plateau: float | None) -> list[Verdict]:
         *hypotheses_in_words(run.summary.get("hypotheses") or []),
         *distance_in_words(run, plateau),
         *conservation(run),
+        *assessed(run.summary.get("assessment") or {}),
         *next_phase(run),
     ]
 
@@ -86,7 +61,7 @@ def distance_in_words(run: RunData, plateau: float | None) -> list[Verdict]:
     """How near the run came to Π♯ρ0, how fast, and where it settled."""
     limit = run.summary.get("limit") or {}
     if run.attention is None:
-        return [Verdict("note", "A joint law has no limit Π♯ρ0; look at the energy and the content marginal instead.")]
+        return joint_in_words(run)
     if run.limit_basis is None:
         reason = limit.get("reason") or "VBᵀ is not symmetric or its spectral gap is 0"
         return [Verdict("note", f"No limit is predicted: {str(reason).rstrip('.')}.")]
@@ -114,6 +89,15 @@ def distance_in_words(run: RunData, plateau: float | None) -> list[Verdict]:
             Verdict(kind, f"For large β theory predicts a plateau of W₂ at {number(plateau)}{below}, ~ β^(−1/2).")
         )
     return found
+
+
+def assessed(assessment: Mapping[str, Any]) -> list[Verdict]:
+    """The verdict on Theorem 1's bound, where the summary has one."""
+    bound = assessment.get("bound") or {}
+    if not bound.get("reason"):
+        return []
+    kind = bound.get("verdict") if bound.get("verdict") in VERDICTS else "note"
+    return [Verdict(str(kind), f"Bound of Theorem 1: {bound['reason']}")]
 
 
 def _rate_in_words(run: RunData) -> list[Verdict]:
