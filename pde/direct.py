@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-UNDERFLOW = -745.2
-"""Below this exponent e^x is exactly 0 in double precision (and slow to find out)."""
+UNDERFLOW = -708.0
+"""Below this exponent e^x is no normal number any more: 1e-307 of the largest term at most, and slow to compute."""
 
 TARGETS, SOURCES = 32, 1024
 """Targets per parallel task, and sources per block (a block's exponents stay in the first-level cache)."""

@@ -34,7 +34,7 @@ def spectral_plan(sources: Array, attention: Attention, points: Array) -> "Spect
         trivial = np.array_equal(np.abs(rotation), np.eye(3))
         return SpectralPlan(sources, attention.tilts(points), None if trivial else rotation)
     degree = grid_degree(attention)
-    if len(points) > WORTHWHILE * 2 * (degree + 1) ** 2 and measured_tail(attention, degree) < TAIL:
+    if len(points) > WORTHWHILE * grid_nodes(degree) and measured_tail(attention, degree) < TAIL:
         return GriddedPlan(sources, attention, points, degree)
     return SpectralPlan(sources, attention.tilts(points))
 
@@ -44,6 +44,11 @@ def grid_degree(attention: Attention) -> int:
     singular = np.linalg.svd(attention.B, compute_uv=False)
     condition = float(singular[0] / singular[-1])
     return int(np.sqrt(condition) * band_limit(attention.beta * float(singular[0]), TRUNCATION) + 12.0 * condition)
+
+
+def grid_nodes(degree: int) -> int:
+    """Nodes of the grid for a degree."""
+    return 2 * (degree + 1) ** 2
 
 
 def measured_tail(attention: Attention, degree: int) -> float:

@@ -9,6 +9,7 @@ from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.mesh import Mesh
 from tokensphere.pde.attention import Attention
 from tokensphere.pde.auto import AutoPlan
+from tokensphere.pde.costs import spectral_cost, tree_cost
 from tokensphere.pde.direct import log_sum_exp
 from tokensphere.pde.gridded import GriddedPlan, spectral_plan
 from tokensphere.pde.spectral import SpectralPlan
@@ -68,8 +69,12 @@ class AttentionIntegral:
         tree = _tree(self._sources, self._tilts, rtol)
         if method == "tree" or mesh.kind == "circle":
             return self._safe("tree", tree)
+        concentration = attention.beta * float(np.linalg.norm(attention.B, 2))
+        cost = spectral_cost(attention, len(points)) / tree_cost(mesh.cells, len(points), concentration)
+        if cost > 1.0:
+            return self._safe("tree", tree)
         spectral = spectral_plan(self._sources, attention, points)
-        return self._auto(AutoPlan(self._sources, self._tilts, spectral, tree, rtol, worthwhile=0.05))
+        return self._auto(AutoPlan(self._sources, self._tilts, spectral, tree, rtol, worthwhile=cost))
 
     def _limit(self, directions: Array) -> Callable[[Array], Integral]:
         self.served = {"limit": 1.0}
