@@ -24,7 +24,8 @@ from tokensphere.progress import Update
 from tokensphere.recording import row
 from tokensphere.records import Records
 from tokensphere.resuming import check_same_run, extended_plan
-from tokensphere.store import append_save, finish, forget_spare
+from tokensphere.stopwatch import Stopwatch
+from tokensphere.store import Layout, append_save, finish, forget_spare
 from tokensphere.summary import layout_of, write_summary
 from tokensphere.task import Task, build_task
 
@@ -78,8 +79,9 @@ def execute(
     wanted = threads_wanted or (old and old.origin.get("threads"))
     if wanted:
         set_threads(int(wanted))
-    began = time.perf_counter()
-    task = build_task(config)
+    clock = Stopwatch()
+    with clock.watch("build"):
+        task = build_task(config)
     if old is not None:
         check_same_run(path, old, config, digest(task.density))
         if folder.summary.exists() and old.state.save_index == len(extended_plan(old.plan, config)):
@@ -90,7 +92,7 @@ def execute(
     with locked(folder):
         run = _begin(task, folder, config) if old is None else _continue(task, folder, config, old)
         try:
-            return _march(run, began, update, stop)
+            return _march(run, clock, update, stop)
         finally:
             run.records.close()
 
@@ -137,32 +139,39 @@ def _note_changes(old: Checkpoint) -> None:
         )
 
 
-def _march(run: _Run, began: float, update: Update, stop: Callable[[], bool]) -> Outcome:
-    built = time.perf_counter()
-    layout = layout_of(run.task, run.checkpoint)
-    state, last = run.checkpoint.state, -np.inf
+def _march(run: _Run, clock: Stopwatch, update: Update, stop: Callable[[], bool]) -> Outcome:
+    layout, plan, path = layout_of(run.task, run.checkpoint), run.checkpoint.plan, run.folder.path
+    began, last = time.perf_counter(), -np.inf
+    state = run.checkpoint.state
     try:
-        for state in march(run.task.flow, state, run.checkpoint.plan):  # noqa: B020
-            with disk_guard(run.folder.path, state.time, state.step):
-                run.records.append(row(run.task.recorders, state))
-                if state.saved is not None:
-                    append_save(run.folder.solution, layout, state.saved, state.time, state.density)
-                stopping = stop()
+        for state in march(run.task.flow, state, plan):  # noqa: B020
+            stopping = stop()
+            with disk_guard(path, state.time, state.step):
+                _put_out(run, state, layout, clock)
                 if stopping or time.perf_counter() - last >= run.config.output.checkpoint_every:
-                    _write_checkpoint(run, state, built)
+                    _write_checkpoint(run, state, began, clock)
                     last = time.perf_counter()
             update(state.time, state.step)
-            if stopping and state.save_index < len(run.checkpoint.plan):
-                return Outcome("interrupted", run.folder.path, state.time, state.step)
-        with disk_guard(run.folder.path, state.time, state.step):
-            run = _write_checkpoint(run, state, built)
-            marched = time.perf_counter()
-            finish(run.folder.solution, layout)
-            write_summary(run.task, run.folder, run.config, run.checkpoint, {"build": built - began}, marched)
+            if stopping and state.save_index < len(plan):
+                return Outcome("interrupted", path, state.time, state.step)
+        with disk_guard(path, state.time, state.step):
+            run = _write_checkpoint(run, state, began, clock)
+            with clock.watch("saves"):
+                finish(run.folder.solution, layout)
+            write_summary(run.task, run.folder, run.config, run.checkpoint, clock.seconds)
             _draw(run.folder, run.config)
     except NumericalError as error:
-        raise error.with_checkpoint(_rescue(run, state, built)) from error.__cause__
-    return Outcome("finished", run.folder.path, state.time, state.step)
+        raise error.with_checkpoint(_rescue(run, state, began, clock)) from error.__cause__
+    return Outcome("finished", path, state.time, state.step)
+
+
+def _put_out(run: _Run, state: State, layout: Layout, clock: Stopwatch) -> None:
+    """A row of records, and at a save time the density."""
+    with clock.watch("records"):
+        run.records.append(row(run.task.recorders, state))
+    if state.saved is not None:
+        with clock.watch("saves"):
+            append_save(run.folder.solution, layout, state.saved, state.time, state.density)
 
 
 def _draw(folder: RunFolder, config: Config) -> None:
@@ -173,20 +182,22 @@ def _draw(folder: RunFolder, config: Config) -> None:
         write_report(folder.path)
 
 
-def _write_checkpoint(run: _Run, state: State, built: float) -> _Run:
+def _write_checkpoint(run: _Run, state: State, began: float, clock: Stopwatch) -> _Run:
     """Everything that the state stands for is on disk before the state is."""
-    if run.folder.records.exists():
-        sync(run.folder.records)
-    checkpoint = replace(run.checkpoint, state=state, seconds=run.checkpoint.seconds + time.perf_counter() - built)
-    write_checkpoint(run.folder.checkpoint, checkpoint)
+    with clock.watch("checkpoints"):
+        if run.folder.records.exists():
+            sync(run.folder.records)
+        seconds = run.checkpoint.seconds + time.perf_counter() - began
+        checkpoint = replace(run.checkpoint, state=state, seconds=seconds)
+        write_checkpoint(run.folder.checkpoint, checkpoint)
     return replace(run, checkpoint=checkpoint)
 
 
-def _rescue(run: _Run, state: State, built: float) -> str | None:
+def _rescue(run: _Run, state: State, began: float, clock: Stopwatch) -> str | None:
     """Keep the last good state when a guard has fired, if the disk takes it; the path of the checkpoint there is."""
     if len(state.history_times):
         try:
-            _write_checkpoint(run, state, built)
+            _write_checkpoint(run, state, began, clock)
         except (OSError, RuntimeError) as error:
             log.warning("the last state could not be written (%s)", error)
     return str(run.folder.checkpoint) if run.folder.checkpoint.exists() else None

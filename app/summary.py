@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
@@ -38,12 +37,11 @@ def layout_of(task: Task, checkpoint: Checkpoint) -> Layout:
 
 
 def write_summary(
-    task: Task, folder: RunFolder, config: Config, checkpoint: Checkpoint, timings: dict[str, float], marched: float
+    task: Task, folder: RunFolder, config: Config, checkpoint: Checkpoint, seconds: Mapping[str, float]
 ) -> None:
     """Write summary.json: its presence says that the march is over and its outputs are complete."""
     records = read_records(folder.records)
     limit = limit_facts(task.attention, records, config.solver.metric)
-    timings = {**timings, "march": checkpoint.seconds, "closing": time.perf_counter() - marched}
     document = {
         "status": "finished",
         "configuration": config.model_dump(exclude_none=True),
@@ -56,7 +54,8 @@ def write_summary(
         "limit": limit,
         "hypotheses": hypotheses(task, config),
         "fits": _fits(records),
-        "timings": timings,
+        # "march" is the whole loop, over all resumptions; the parts are those of the last one.
+        "timings": {**seconds, "march": checkpoint.seconds},
     }
     replace_text(folder.summary, to_json(document))
 

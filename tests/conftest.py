@@ -18,7 +18,7 @@ value = [[1.0, 0.0], [0.0, -0.6]]
 kind = "polynomial"
 linear = [0.4, 0.3]
 [time]
-end = 2.0
+end = 4.0
 saves = 4
 [output]
 figures = false

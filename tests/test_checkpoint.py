@@ -116,9 +116,9 @@ def test_stopped_and_resumed_equals_uninterrupted_for_many_stops(
     config = load(write_config(kind))
     whole = execute(config, tmp_path / "whole")
     assert whole.status == "finished"
-    assert whole.step > 12  # enough places to stop at
+    assert whole.step > 10  # enough places to stop at
     reference = read_checkpoint(tmp_path / "whole" / "checkpoint.h5")
-    for pattern in ([1], [2, 3], [5, 1, 0, 1], [11]):
+    for pattern in ([1], [2, 3], [5, 1, 0, 1], [whole.step - 1]):
         folder = tmp_path / f"{kind}{pattern}"
         for number, steps in enumerate(pattern):
             assert execute(config, folder, resume=number > 0, stop=stop_after(steps)).status == "interrupted"
@@ -148,11 +148,11 @@ def test_a_later_end_keeps_every_earlier_step_and_save(tmp_path: Path, write_con
     path = write_config()
     execute(load(path), tmp_path / "run")
     before = (tmp_path / "run" / "records.csv").read_text()
-    longer = load(path, ["time.end=3", "time.saves=6"])
+    longer = load(path, ["time.end=6", "time.saves=6"])
     assert execute(longer, tmp_path / "run", resume=True).status == "finished"
     assert (tmp_path / "run" / "records.csv").read_text().startswith(before)
     found = read_checkpoint(tmp_path / "run" / "checkpoint.h5")
-    assert found.plan.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
+    assert found.plan.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     execute(load(path), tmp_path / "cut", stop=stop_after(6))
     execute(longer, tmp_path / "cut", resume=True)
     assert contents(tmp_path / "cut") == contents(tmp_path / "run")
@@ -165,7 +165,7 @@ def test_a_later_end_keeps_every_earlier_step_and_save(tmp_path: Path, write_con
         (["mesh.cells=128"], "mesh.cells was 64 and is now 128"),
         (["attention.value=[[1,0],[0,-0.5]]", "solver.rtol=1e-9"], "attention.value was .*; solver.rtol was"),
         (["initial.constant=2"], "initial.constant was 1.0 and is now 2.0"),
-        (["time.end=0.5"], "time.end was 2.0 and is now 0.5, but it may only grow"),
+        (["time.end=0.5"], "time.end was 4.0 and is now 0.5, but it may only grow"),
         (["time.saves=8"], "time.saves was 4 and is now 8"),
     ],
 )
