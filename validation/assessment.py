@@ -84,7 +84,7 @@ def _bound(
 ) -> dict[str, Any]:
     second = checked[1].details
     if distances is None or not second or not math.isfinite(second["moment"]) or second["rate"] <= 0:
-        return {"verdict": "undecided", "reason": "there is no measured distance to the limit, or no rate follows from H2."}
+        return {"verdict": "undecided", "reason": "no distance to the limit was measured, or no rate follows from H2."}
     times, values, errors = distances
     usable = np.isfinite(values)
     if np.count_nonzero(usable) < 2:
@@ -92,7 +92,7 @@ def _bound(
     p = min(float(second["p"]), 2.0)
     curve = Curve(attention.beta, times[usable], values[usable], np.nan_to_num(errors[usable]))
     judged = judge_bound([curve], float(second["rate"]), decay_prefactor(p, float(second["moment"])))
-    document = _plain(asdict(judged))
+    document: dict[str, Any] = _plain(asdict(judged))
     document["predicted_rate_supremum"] = second["rate_supremum"]
     try:
         document["fitted_rate"] = _plain(asdict(fit_rate(curve.times, curve.distances)))
@@ -111,13 +111,14 @@ def _phases(
         found = read_phases(times, distance_to_eigenspace(mesh, densities, projection.basis), thresholds)
     except InputError as error:
         return {"reason": str(error)}
-    return _plain(asdict(found)) | {"thresholds": _plain(asdict(thresholds or Thresholds()))}
+    document: dict[str, Any] = _plain(asdict(found))
+    return document | {"thresholds": _plain(asdict(thresholds or Thresholds()))}
 
 
 def _terminal(mesh: Mesh, attention: Attention, times: Floats, densities: Floats) -> dict[str, Any]:
     if math.isinf(attention.beta):
         return {"reason": "beta is inf: the density follows the zero-temperature flow and has no terminal phase."}
-    document = _plain(asdict(stillness(mesh, attention, densities[-1])))
+    document: dict[str, Any] = _plain(asdict(stillness(mesh, attention, densities[-1])))
     means = densities @ (mesh.areas[:, None] * mesh.centers)
     if np.linalg.norm(means, axis=1).min() > 1e-6:
         document["turned_angle"] = float(turned_angle(means)[-1])

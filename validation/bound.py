@@ -135,7 +135,7 @@ def without_width(plateaus: Floats, widths: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Envelope:
-    """Constants A, C1, D, c of the bound; `tightest` is the largest measured/bound ratio, at most 1 on its own curves."""
+    """Constants A, C1, D, c of the bound; `tightest` is the largest measured/bound ratio (≤ 1 on the curves fitted)."""
 
     A: float
     C1: float

@@ -1,7 +1,7 @@
-"""The stability estimate behind Theorem 1, measured: coupling the flows at inverse temperature β and at zero temperature.
+"""The stability estimate behind Theorem 1, measured: the flow at inverse temperature β coupled to the one at β = ∞.
 
-Let X_t follow v^β[ρ^β_t] and Y_t follow v^∞ from one start. Along geodesics d/dt dist(X, Y) ≤ |v^β−v^∞|(X) + L dist(X, Y)
-with L the one-sided Lipschitz constant of v^∞, so in L²
+Let X_t follow v^β[ρ^β_t] and Y_t follow v^∞ from one start. Along geodesics
+d/dt dist(X, Y) ≤ |v^β−v^∞|(X) + L dist(X, Y) with L the one-sided Lipschitz constant of v^∞, so in L²
 
     W2(ρ^β_t, ρ_t) ≤ ∫_0^t e^{L(t−s)} ε(s) ds,   ε(s) = ‖v^β[ρ^β_s] − v^∞‖_{L²(ρ^β_s)}   (geodesic distance).
 """
@@ -70,8 +70,8 @@ def gronwall(times: Floats, errors: Floats, constant: float) -> Floats:
         a, b = errors[index], errors[index + 1]
         x = constant * dt
         if abs(x) < 1e-3:
-            # two terms of the series of the moments below
-            held, rising = dt * (1 + x / 2), dt * (0.5 + x / 6)
+            # the series of the moments below, which cancel for small x
+            held, rising = dt * (1 + x / 2 + x**2 / 6), dt * (0.5 + x / 6 + x**2 / 24)
         else:
             held = dt * np.expm1(x) / x
             rising = dt * (np.expm1(x) - x) / x**2

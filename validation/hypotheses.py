@@ -82,7 +82,8 @@ def hypothesis_two(
     """H2: M_p = ∫|P_E x|^{−p} dρ0 is finite for the p asked for, or for some p > 0.
 
     largest_stretch is σmax(B); rho0 a function of points (n, d) or cell averages (cells,). The value is M_p at p, or at
-    half the supremum of admissible p (at most ½ dim E). The rate that follows is c = (p/2)γ/σmax(B), p ≤ 2 (theory §1.3 f).
+    half the supremum of admissible p (at most ½ dim E). The rate that follows is c = (p/2)γ/σmax(B), p ≤ 2 (theory
+    §1.3 f).
     """
     basis = projection.basis
     if callable(rho0):

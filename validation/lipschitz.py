@@ -57,15 +57,15 @@ def lipschitz_constant(mesh: Mesh, values: Floats) -> float:
 def zoom_ladder(mesh: Mesh, density: Density, levels: int = 9) -> tuple[Floats, Floats]:
     """Widths and largest difference quotients of a function, zooming in on the worst place of `mesh`, coarse to fine.
 
-    At each level the differences over the width h in the tangent directions, |(ρ(x+h a)−ρ(x), ρ(x+h b)−ρ(x))|/h, are
-    maximised about the worst point of the level before; then h is halved. Weaker singularities that the mesh does not
-    show as its steepest place are not seen.
+    At each level the central differences over the width h in orthogonal tangent directions a, b,
+    |(ρ(x+ha/2)−ρ(x−ha/2), ρ(x+hb/2)−ρ(x−hb/2))|/h, are maximised about the worst point of the level before; then h is
+    halved. Weaker singularities that the mesh does not show as its steepest place are not seen.
     """
     from tokensphere.meshes.gradients import gradient
 
     steepness = np.linalg.norm(gradient(mesh, density(mesh.centers)), axis=-1)
     center = mesh.centers[int(np.argmax(steepness))]
-    widths = mesh.width * 0.5 ** np.arange(levels)
+    widths = np.asarray(mesh.width * 0.5 ** np.arange(levels), dtype=np.float64)
     quotients = []
     for h in widths:
         center, largest = _steepest(density, center, h)
@@ -80,15 +80,16 @@ def _without_noise(widths: Floats, quotients: list[float], scale: float) -> Floa
 
 
 def _steepest(density: Density, center: Floats, h: float) -> tuple[Floats, float]:
-    """Point about `center` with the largest difference quotient over h, by grids ever finer: a kink must be met exactly."""
+    """Point about `center` with the largest difference quotient over h, by finer grids: a kink must be met exactly."""
     frame, _ = np.linalg.qr(np.column_stack([center, np.eye(len(center))]))
     tangents = frame[:, 1 : len(center)].T
     grid = np.stack(np.meshgrid(*[np.arange(-16, 17)] * len(tangents)), axis=-1).reshape(-1, len(tangents))
     largest = 0.0
     for spacing in (h / 8, h / 64, h / 512, h / 4096):
         points = _on_sphere(center + spacing * grid @ tangents)
-        middle = density(points)
-        squares = sum((density(_on_sphere(points + h * tangent)) - middle) ** 2 for tangent in tangents)
+        squares = sum(
+            (density(_on_sphere(points + h / 2 * t)) - density(_on_sphere(points - h / 2 * t))) ** 2 for t in tangents
+        )
         best = int(np.argmax(squares))
         center, largest = points[best], float(np.sqrt(np.max(squares)) / h)
     return center, largest
@@ -142,7 +143,7 @@ def classify(widths: Floats, quotients: Floats) -> Regularity:
 
 
 def regularity(mesh: Mesh, density: Density | Floats) -> Regularity:
-    """Ladder and classification of a function of points (n, d), by zooming in, or of cell averages (cells,) on `mesh`."""
+    """Classification of a function of points (n, d), by zooming in, or of cell averages (cells,) on `mesh`."""
     if callable(density):
         return classify(*zoom_ladder(mesh, density))
     return classify(*values_ladder(mesh, np.asarray(density)))
@@ -152,8 +153,8 @@ def regularity(mesh: Mesh, density: Density | Floats) -> Regularity:
 class Minimum:
     """Smallest value of a density per unit area, the point (d,) where it was found, and how it may be read.
 
-    kind: "positive"; "zero" (0, or falling to 0 within round-off of the point); "falling" (known on a mesh only, and the
-    minimum over cells falls with the cell width like a power, as at a zero).
+    kind: "positive"; "zero" (0, or falling to 0 within round-off of the point); "falling" (known on a mesh only, and
+    the minimum over cells falls with the cell width like a power, as at a zero).
     """
 
     value: float
@@ -188,7 +189,7 @@ def _function_minimum(mesh: Mesh, density: Density) -> Minimum:
 
 
 def _falls_with_width(mesh: Mesh, averages: Floats) -> bool:
-    """Whether the minimum over cells falls like a power of the width on the last two halvings, below 5 % of the mean."""
+    """Whether the minimum over cells falls like a power of the width on two halvings, and is below 5 % of the mean."""
     divisor = 1 if mesh.kind == "healpix" else 2
     if mesh.resolution % (4 * divisor):
         return False
@@ -212,12 +213,15 @@ class Regularities:
     lower_bounds: Floats
 
 
-def follow(mesh: Mesh, times: Floats, densities: Floats, speeds: Callable[[Floats], Floats] | None = None) -> Regularities:
+def follow(
+    mesh: Mesh, times: Floats, densities: Floats, speeds: Callable[[Floats], Floats] | None = None
+) -> Regularities:
     """min ρ_t and Lip ρ_t of densities (saves, cells), and the lower bound of positivity theory.
 
     speeds maps a density to the normal velocity integrals ∫u ds over the face points (points,), as the flux sums them;
     then div v in a cell is their signed sum over its area, and along characteristics ρ' = −ρ div v, so that
-    min ρ_t ≥ min ρ_0 exp(−∫_0^t max(sup div v, 0) ds) (trapezoidal rule over the saves). Without `speeds` the bound is nan.
+    min ρ_t ≥ min ρ_0 exp(−∫_0^t max(sup div v, 0) ds) (trapezoidal rule over the saves). Without `speeds` the bound
+    is nan.
     """
     minima = densities.min(axis=1)
     constants = np.array([lipschitz_constant(mesh, row) for row in densities])

@@ -85,10 +85,9 @@ def _integral(density: Density, basis: Floats, p: float, exponent: float, nodes:
     profile = radial_profile(density, basis, angles, directions)
     body = float(np.sum(weights * profile * _powers(angles, multiplicity, dimension, p)))
     # below the last panel the profile is C α^q: its integral is closed, and needed where p is near the supremum
-    edge = np.pi / 2 * 0.5**PANELS
-    last = profile[-nodes:].mean() * (edge / (1.5 * edge)) ** exponent if np.isfinite(exponent) else 0.0
-    power = multiplicity - p + (exponent if np.isfinite(exponent) else 0.0)
-    return body + float(last * edge ** (multiplicity - p) / power)
+    edge, q = np.pi / 2 * 0.5**PANELS, exponent if np.isfinite(exponent) else 0.0
+    last = float(np.mean(profile[-nodes:] * (edge / angles[-nodes:]) ** q))
+    return float(body + last * edge ** (multiplicity - p) / (multiplicity - p + q))
 
 
 def admissible(density: Density, basis: Floats, scale: float = 1e-7, directions: int = 128) -> Admissible:
@@ -101,7 +100,7 @@ def admissible(density: Density, basis: Floats, scale: float = 1e-7, directions:
     dimension, multiplicity = basis.shape
     if multiplicity == dimension:
         return Admissible(np.inf, 0.0, 0.0)
-    octaves = scale * 2.0 ** np.arange(8)
+    octaves = np.asarray(scale * 2.0 ** np.arange(8), dtype=np.float64)
     octaves = octaves[octaves < np.pi / 3]
     if len(octaves) < 3:
         return Admissible(float(multiplicity), np.inf, scale)  # too coarse to read any exponent

@@ -150,7 +150,7 @@ def decay_at_maximiser(projection: Projection, interaction: Floats) -> float:
 
 
 def predict_exit(attention: Attention) -> ExitPrediction:
-    """Which case of §1.5 an attention is in, and the exit it expects; "open" where dim E > 1 or VBᵀ is not symmetric."""
+    """The case of §1.5 an attention is in, and the exit it expects; "open" where dim E > 1 or VBᵀ is not symmetric."""
     try:
         projection = Projection(attention)
     except InputError:

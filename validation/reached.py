@@ -13,7 +13,7 @@ from tokensphere.validation.terminal import spectrum
 
 Floats = NDArray[np.float64]
 
-SMEARED = 0.2  # β times the variance of a cluster above which it counts as smeared: collapse sends it to 0, repulsion to 1
+SMEARED = 0.2  # β·variance of a cluster above which it counts as smeared: collapse sends it to 0, repulsion to order 1
 TURNING = 1e-2  # speed of a cluster centre, in units of |V|, above which it moves
 
 
@@ -60,22 +60,32 @@ def find_clusters(points: Floats, masses: Floats, link: float, least: float = 0.
     for index in np.argsort(-mass):
         if mass[index] < least * mass.sum():
             break
-        inside = part == index
-        share = masses[inside] / mass[index]
-        mean = share @ points[inside]
-        center = mean / max(float(np.linalg.norm(mean)), np.finfo(float).tiny)
-        spread = share @ np.sum((points[inside] - center) ** 2, axis=1) / (points.shape[1] - 1)
-        found.append(Cluster(float(mass[index] / mass.sum()), center, float(spread)))
+        found.append(_cluster(points[part == index], masses[part == index], float(mass.sum())))
     return found
 
 
+def _cluster(points: Floats, masses: Floats, total: float) -> Cluster:
+    mass = float(masses.sum())
+    mean = masses @ points / mass
+    center = mean / max(float(np.linalg.norm(mean)), np.finfo(float).tiny)
+    spread = masses @ np.sum((points - center) ** 2, axis=1) / mass / (points.shape[1] - 1)
+    return Cluster(mass / total, center, float(spread))
+
+
 def mesh_clusters(mesh: Mesh, density: Floats, share: float = 0.98, least: float = 0.01) -> list[Cluster]:
-    """Clusters of the smallest superlevel set of a density (cells,) that holds `share` of the mass."""
+    """Clusters of the smallest superlevel set of a density (cells,) that holds `share` of the mass.
+
+    The rest of the mass then goes to the nearest of them: tails are part of a variance.
+    """
     masses = density * mesh.areas
     order = np.argsort(-density, kind="stable")
     held = np.cumsum(masses[order])
     chosen = order[: int(np.searchsorted(held, share * held[-1])) + 1]
-    return find_clusters(mesh.centers[chosen], masses[chosen], 1.8 * mesh.width, least)
+    cores = find_clusters(mesh.centers[chosen], masses[chosen], 1.8 * mesh.width, least)
+    nearest = np.argmax(mesh.centers @ np.array([core.center for core in cores]).T, axis=1)
+    total = float(held[-1])
+    parts = [_cluster(mesh.centers[nearest == k], masses[nearest == k], total) for k in range(len(cores))]
+    return sorted(parts, key=lambda part: -part.mass)
 
 
 def describe(

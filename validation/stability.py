@@ -79,7 +79,7 @@ def _by_degree(coefficients: NDArray[np.complex128], highest: int) -> Floats:
 
 @dataclass(frozen=True)
 class MeasuredRate:
-    """Growth rate of one degree fitted to a run: value, standard error of the slope, and the largest misfit of log a."""
+    """Growth rate of one degree fitted to a run: slope, its standard error, and the largest misfit of log a."""
 
     degree: int
     rate: float
@@ -88,7 +88,7 @@ class MeasuredRate:
 
 
 def measured_rates(times: Floats, amplitudes: Floats, *, largest: float = np.inf) -> list[MeasuredRate]:
-    """Least-squares slopes of log a_l(t) for l ≥ 1 over the saves whose relative amplitude a_l/a_0 is at most `largest`.
+    """Least-squares slopes of log a_l(t), l ≥ 1, over the saves whose relative amplitude a_l/a_0 is at most `largest`.
 
     times (saves,), amplitudes (saves, degrees) from `degree_amplitudes`. `largest` ends the linear phase: beyond
     about .05 modes feed each other. Degrees with fewer than three usable saves are left out.

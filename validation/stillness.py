@@ -101,8 +101,12 @@ def stillness(mesh: Mesh, attention: Attention, density: Floats, still: float = 
     if speed > threshold:
         return answer("moving", f"the density moves at {speed:.3g}|V|, above {threshold:.3g}.")
     if rates is not None and rates.stable:
-        return answer("stationary", f"{reached.name} on an eigenvector of V, stable with largest rate {rates.largest:.3g}.")
-    why = f"its largest rate is {rates.largest:.3g}" if rates is not None else f"it is made of {len(reached.clusters)} parts"
+        return answer("stationary", f"{reached.name} on an eigenvector of V, stable: largest rate {rates.largest:.3g}.")
+    why = f"it is made of {len(reached.clusters)} parts"
+    if reached.name == "smeared":
+        why = f"it is smeared, beta times its variance is {reached.scaled_variance:.3g}"
+    elif rates is not None:
+        why = f"its largest rate is {rates.largest:.3g}"
     return answer(
         "slow",
         f"nothing moves faster than {threshold:.3g}|V|, but the state is not a stable one ({why}); "

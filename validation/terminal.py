@@ -50,7 +50,7 @@ def _invariant_subspace(value: Floats, chosen: NDArray[np.complex128], vectors: 
 def spectrum(value: Floats, interaction: Floats) -> Spectrum:
     """Spectrum of V (d, d) with the bilinear form B (d, d) along its real eigenvectors.
 
-    Raises InputError for a matrix that is not square. Source: theory §1.6; Conjecture 1 of the low-temperature document.
+    Raises InputError for a matrix that is not square. Source: theory §1.6; Conjecture 1.
     """
     V, B = np.asarray(value, dtype=float), np.asarray(interaction, dtype=float)
     if V.ndim != 2 or V.shape != B.shape or V.shape[0] != V.shape[1]:
@@ -202,8 +202,9 @@ def predict_terminal(value: Floats, interaction: Floats, beta: float, start: Flo
         return _smeared(found, begin, rate)
     best, kinds = max(stable, key=lambda item: item[0].value)
     name = kinds[0] if len(kinds) == 1 else "one or two clusters"
-    reason = f"the eigenvalue {best.value:.4g} of V is the stable one with the largest real part; {name} on its eigenvector."
-    space = np.column_stack([item.vector for item in found.directions if abs(item.value - best.value) <= SAME * abs(best.value)])
+    reason = f"of the stable eigenvalues of V {best.value:.4g} has the largest real part; {name} on its eigenvector."
+    same = [item.vector for item in found.directions if abs(item.value - best.value) <= SAME * abs(best.value)]
+    space = np.column_stack(same)
     return Prediction(name, np.linalg.qr(space)[0], best.value, _dominance(found, best.value), True, rate, reason)
 
 
@@ -226,13 +227,23 @@ def _stable_states(found: Spectrum, beta: float) -> list[tuple[Direction, list[s
     return states
 
 
+def smeared_variance(value: float, other: float) -> float:
+    """β·Var, along the eigenvector of ν = `other`, of a density smeared about that of λ = `value`: λ/(ν−λ), ν < λ < 0.
+
+    A Gaussian of variance s² tilted by the kernel has its mean at θβs²/(1+βs²); P_x V of it vanishes for all θ when
+    that factor is λ/ν. 1 for V = diag(−1, −2). Leading order in 1/β.
+    """
+    return value / (other - value)
+
+
 def _smeared(found: Spectrum, begin: Direction | None, rate: float) -> Prediction:
-    """No cluster is stable: attention repels (λ < 0 < b); mass balances at β·Var → 1 about the least repelling axis."""
+    """No cluster is stable: attention repels (λ < 0 < b); the density balances about the least repelling axis."""
     axis = begin if begin is not None else max(found.directions, key=lambda item: item.value)
+    widths = [smeared_variance(axis.value, float(other)) for other in _distinct(axis) if other < axis.value < 0]
+    listed = ", ".join(f"{width:.3g}" for width in widths)
+    balance = f", with beta times its variance tending to {listed}" if widths else ""
     reason = (
         "no cluster on an eigenvector of V is stable, because every eigenvalue that attracts is negative: the density "
-        f"stays smeared about the eigenvector of {axis.value:.4g}, with beta times its variance tending to 1."
+        f"stays smeared about the eigenvector of {axis.value:.4g}{balance}."
     )
-    return Prediction(
-        "smeared", axis.vector[:, None], axis.value, _dominance(found, axis.value), False, rate, reason
-    )
+    return Prediction("smeared", axis.vector[:, None], axis.value, _dominance(found, axis.value), False, rate, reason)

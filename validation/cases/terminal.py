@@ -1,4 +1,4 @@
-"""What comes after the plateau: growth of the uniform state, exits, terminal rates and the seven cases of theory §1.6."""
+"""Beyond the plateau: growth of the uniform state, exits, terminal rates and the seven cases of theory §1.6."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def seven_cases() -> dict[str, tuple[Array, Array, float, float, str, int]]:
 
 @case("terminal_names", level="full")
 def terminal_names() -> list[Row]:
-    """The seven cases of theory §1.6 on the circle: predicted name, reached name, eigenvector, and β·Var of the smear."""
+    """The seven cases of theory §1.6 on the circle: names predicted and reached, β·Var of the smear."""
     mesh = circle(512)
     rho0 = densities.from_function(mesh, planar)
     rows = []
