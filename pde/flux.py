@@ -3,8 +3,11 @@
 import numpy as np
 
 from tokensphere.meshes.mesh import Floats, Mesh
-from tokensphere.pde.limiter import limited_gradient
+from tokensphere.pde.limiter import limited
 from tokensphere.pde.transport_kernels import divergence, outflows, upwind_fluxes
+
+BEND = 1 / 6
+"""Share of the second difference across a face in its value: van Leer's κ = 1/3, third order on a regular mesh."""
 
 
 def normal_speeds(mesh: Mesh, vectors: Floats) -> Floats:
@@ -19,16 +22,21 @@ def normal_speeds(mesh: Mesh, vectors: Floats) -> Floats:
 def face_fluxes(mesh: Mesh, density: Floats, speeds: Floats) -> Floats:
     """Mass per unit time through each face, first cell to second, upwind at every face point: (…, faces).
 
+    The value at x_q of the cell i upwind of j is ρ_i + θ_i[⟨g_i, x_q − c_i⟩ + ⅙(ρ_j − ρ_i − ⟨g_i, c_j − c_i⟩)] with the
+    largest θ_i ≤ 1 that keeps every value of the cell between 0 and 2ρ_i.
+
     Args:
         density: (…, cells) non-negative averages per unit area.
         speeds: (points,), or (…, points) with one row per label.
     """
     rows = np.ascontiguousarray(density).reshape(-1, mesh.cells)
-    gradients = limited_gradient(mesh, rows)
+    gradients, scales = limited(mesh, rows, BEND)
     fluxes = np.empty((len(rows), len(mesh.face_cells)))
     upwind_fluxes(
         rows,
         gradients,
+        scales,
+        BEND,
         np.ascontiguousarray(speeds).reshape(-1, len(mesh.face_points)),
         mesh.centers,
         mesh.face_cells,

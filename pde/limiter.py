@@ -11,7 +11,7 @@ def limited_gradient(mesh: Mesh, density: Floats) -> Floats:
     """Gradients G of the reconstruction ρ_i(x) = ρ_i + ⟨G_i, x − c_i⟩, tangent at the centroid c_i.
 
     G_i is the least-squares gradient times the largest θ ≤ 1 that keeps 0 ≤ ρ_i(x) ≤ 2ρ_i at every face point of the
-    cell, so that ρ_i(x) has the cell's average and an upwind step at the outflow bound stays non-negative.
+    cell; ρ_i(x) has the cell's average. This is what integrals that look inside a cell use.
 
     Args:
         density: (cells,) or (labels, cells) non-negative averages per unit area.
@@ -20,18 +20,29 @@ def limited_gradient(mesh: Mesh, density: Floats) -> Floats:
         (…, cells, d).
     """
     rows = np.ascontiguousarray(density).reshape(-1, mesh.cells)
-    gradients = np.empty((*rows.shape, mesh.dimension))
+    return limited(mesh, rows, bend=0.0)[0].reshape(*density.shape, mesh.dimension)
+
+
+def limited(mesh: Mesh, rows: Floats, bend: float) -> tuple[Floats, Floats]:
+    """θg (labels, cells, d) and θ (labels, cells) with 0 ≤ value ≤ 2ρ_i at the face points x_q of every cell.
+
+    The value towards cell j is ρ_i + θ[⟨g, x_q − c_i⟩ + bend·(ρ_j − ρ_i − ⟨g, c_j − c_i⟩)].
+    """
+    gradients, scales = np.empty((*rows.shape, mesh.dimension)), np.empty(rows.shape)
     limited_gradients(
         rows,
+        bend,
         mesh.neighbours,
         mesh.gradient_weights,
         mesh.centers,
+        mesh.face_cells,
         mesh.cell_faces,
         mesh.face_offsets,
         mesh.face_points,
         gradients,
+        scales,
     )
-    return gradients.reshape(*density.shape, mesh.dimension)
+    return gradients, scales
 
 
 def prolong(mesh: Mesh, density: Floats, levels: int = 1) -> Floats:

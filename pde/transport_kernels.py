@@ -17,15 +17,21 @@ SAFE = 1.0 - 1e-12
 @njit(cache=True, parallel=True)
 def limited_gradients(
     density: Array,
+    bend: float,
     neighbours: Array,
     weights: Array,
     centers: Array,
+    face_cells: Array,
     cell_faces: Array,
     offsets: Array,
     points: Array,
     gradients: Array,
+    scales: Array,
 ) -> None:
-    """Least-squares gradients scaled by θ = min(1, ρ/max_q|⟨g, x_q − c⟩|) over the face points x_q of the cell."""
+    """Least-squares gradients g and the θ = min(1, ρ/max_q|rise_q|) they are scaled by, over the face points x_q.
+
+    rise_q = ⟨g, x_q − c_i⟩ + bend·(ρ_j − ρ_i − ⟨g, c_j − c_i⟩), j the cell across the face.
+    """
     labels, cells = density.shape
     dimension = centers.shape[1]
     for block in prange((cells + BLOCK - 1) // BLOCK):
@@ -42,13 +48,19 @@ def limited_gradients(
                 steepest = 0.0
                 for k in range(cell_faces.shape[1]):
                     face = cell_faces[i, k]
+                    j = face_cells[face, 0] + face_cells[face, 1] - i
+                    across = g0 * (centers[j, 0] - centers[i, 0]) + g1 * (centers[j, 1] - centers[i, 1])
+                    if dimension == 3:
+                        across += g2 * (centers[j, 2] - centers[i, 2])
+                    curve = bend * (density[label, j] - own - across)
                     for p in range(offsets[face], offsets[face + 1]):
-                        rise = g0 * (points[p, 0] - centers[i, 0]) + g1 * (points[p, 1] - centers[i, 1])
+                        rise = g0 * (points[p, 0] - centers[i, 0]) + g1 * (points[p, 1] - centers[i, 1]) + curve
                         if dimension == 3:
                             rise += g2 * (points[p, 2] - centers[i, 2])
                         steepest = max(steepest, abs(rise))
                 bound = own * SAFE
                 scale = 1.0 if steepest <= bound else bound / steepest
+                scales[label, i] = scale
                 gradients[label, i, 0] = g0 * scale
                 gradients[label, i, 1] = g1 * scale
                 if dimension == 3:
@@ -59,6 +71,8 @@ def limited_gradients(
 def upwind_fluxes(
     density: Array,
     gradients: Array,
+    scales: Array,
+    bend: float,
     speeds: Array,
     centers: Array,
     face_cells: Array,
@@ -78,11 +92,12 @@ def upwind_fluxes(
                 total = 0.0
                 for p in range(offsets[f], offsets[f + 1]):
                     speed = speeds[row, p]
-                    i = face_cells[f, 0] if speed > 0.0 else face_cells[f, 1]
-                    rise = gradients[label, i, 0] * (points[p, 0] - centers[i, 0])
-                    rise += gradients[label, i, 1] * (points[p, 1] - centers[i, 1])
-                    if dimension == 3:
-                        rise += gradients[label, i, 2] * (points[p, 2] - centers[i, 2])
+                    upwind = 0 if speed > 0.0 else 1
+                    i, j = face_cells[f, upwind], face_cells[f, 1 - upwind]
+                    rise = bend * scales[label, i] * (density[label, j] - density[label, i])
+                    for k in range(dimension):
+                        place = points[p, k] - centers[i, k] - bend * (centers[j, k] - centers[i, k])
+                        rise += gradients[label, i, k] * place
                     total += speed * (density[label, i] + rise)
                 fluxes[label, f] = total
 
