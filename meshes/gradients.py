@@ -9,9 +9,9 @@ def least_squares_weights(centers: Floats, neighbours: Integers) -> Floats:
     """Weights w (cells, m, d) of the gradient g_i = Σ_k w_ik (ρ_k − ρ_i), tangent at c_i.
 
     g and a symmetric H in the tangent plane minimise Σ_k |ρ_k − ρ_i − ⟨g, d_k⟩ − ½⟨d_k, H d_k⟩|², d_k = P_{c_i}(c_k −
-    c_i): the quadratic terms keep the gradient of second order where the stencil is lopsided (at the edges of base faces and
-    along |z| = 2/3). With too few neighbours for that (nside 1, the circle) H is left out. A neighbour padded with the
-    cell itself has weight 0.
+    c_i): the quadratic terms keep the gradient of second order where the stencil is lopsided (at the edges of base
+    faces and along |z| = 2/3). With too few neighbours for that (nside 1, the circle) H is left out. A neighbour padded
+    with the cell itself has weight 0.
     """
     weights = np.empty((*neighbours.shape, centers.shape[1]))
     for part in np.array_split(np.arange(len(centers)), max(1, len(centers) // 50_000)):
