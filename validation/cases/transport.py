@@ -29,7 +29,9 @@ def zero_temperature(matrix: Array, interaction: Array | None = None) -> Attenti
     """Attention with β = inf, B = `interaction` (identity unless given) and VBᵀ = `matrix`."""
     d = len(matrix)
     B = np.eye(d) if interaction is None else interaction
-    return Attention(query=np.eye(d), key=B, value=np.linalg.solve(B, matrix.T).T, beta=np.inf)
+    return Attention(
+        query=np.eye(d), key=B, value=np.asarray(np.linalg.solve(B, matrix.T).T, dtype=np.float64), beta=np.inf
+    )
 
 
 def solved(mesh: Mesh, attention: Attention, rho0: Array, save_at: Array) -> tuple[Array, list[State]]:
