@@ -100,11 +100,13 @@ def tokens_of(value: Array, interaction: Array, beta: float, end: float) -> Arra
     return x
 
 
-@pytest.mark.parametrize("name", list(seven_cases()))
+# 60 tokens cannot hold a smeared state; the density does, in the validation case terminal_names
+CLUSTERED = [name for name, facts in seven_cases().items() if facts[4] != "smeared"]
+
+
+@pytest.mark.parametrize("name", CLUSTERED)
 def test_tokens_reach_what_is_predicted(name: str) -> None:
     value, interaction, beta, end, expected, index = seven_cases()[name]
-    if expected == "smeared":
-        pytest.skip("60 tokens cannot hold a smeared state; the density does, in the validation case")
     tokens = tokens_of(value, interaction, beta, 2 * end)
     found = reached_tokens(tokens, value, interaction, beta)
     predicted = predict_terminal(value, interaction, beta, dominant_line(value, interaction)).name

@@ -1,7 +1,7 @@
 """All that the theorem has to say about one run, as one document of plain numbers and sentences."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.mesh import Mesh
 from tokensphere.pde.attention import Attention
-from tokensphere.validation.bound import Curve, decay_prefactor, fit_rate, judge_bound, temperature_term
-from tokensphere.validation.hypotheses import Density, Hypothesis, check_hypotheses
+from tokensphere.validation.bound import (
+    WINDOW,
+    Curve,
+    decay_prefactor,
+    fit_power,
+    fit_rate,
+    judge_bound,
+    temperature_term,
+    without_width,
+)
+from tokensphere.validation.hypotheses import Hypothesis, check_hypotheses
 from tokensphere.validation.lipschitz import follow
 from tokensphere.validation.phases import Thresholds, distance_to_eigenspace, predict_exit, read_phases, resolution
 from tokensphere.validation.projection import Projection
@@ -56,22 +65,28 @@ def assess_run(
     attention: Attention,
     times: Floats,
     densities: Floats,
-    rho0: Density | Floats | None = None,
+    checked: Sequence[Hypothesis] | None = None,
     distances: tuple[Floats, Floats, Floats] | None = None,
+    speeds: Callable[[Floats], Floats] | None = None,
     thresholds: Thresholds | None = None,
 ) -> dict[str, Any]:
-    """Hypotheses, regularity along the run, bound, phases, terminal state: plain dicts, lists, floats and strings.
+    """Regularity along the run, bound, phases, terminal state and predictions: plain dicts, lists, floats, strings.
 
-    times (saves,), densities (saves, cells); rho0: the function the run began with, where known (else densities[0]);
-    distances: (times, W2 to the limit, error bars) of a recorded curve, where there is one. Parts that do not apply
-    carry a "reason" instead of numbers.
+    times (saves,), densities (saves, cells) with the start first; checked: records of H1, H2, H3 where they are known
+    (else from densities[0]); distances: (times, W2 to the limit, error bars) of a recorded curve; speeds: density →
+    normal speeds at the face points, for the lower bound of positivity (None: left out). Parts that do not apply carry
+    a "reason" instead of numbers.
     """
-    checked = check_hypotheses(mesh, attention, densities[0] if rho0 is None else rho0)
-    along = follow(mesh, times, densities)
+    hypotheses = check_hypotheses(mesh, attention, densities[0]) if checked is None else list(checked)
+    along = follow(mesh, times, densities, speeds)
     return {
-        "hypotheses": [_plain(asdict(item)) for item in checked],
-        "regularity": {"time": times.tolist(), "minimum": along.minima.tolist(), "lipschitz": along.constants.tolist()},
-        "bound": _bound(attention, checked, distances),
+        "regularity": {
+            "time": times.tolist(),
+            "minimum": along.minima.tolist(),
+            "minimum_lower_bound": along.lower_bounds.tolist(),
+            "lipschitz": along.constants.tolist(),
+        },
+        "bound": _bound(attention, hypotheses, distances),
         "phases": _phases(mesh, attention, times, densities, thresholds),
         "terminal": _terminal(mesh, attention, times, densities),
         "predictions": predictions(attention),
@@ -79,10 +94,35 @@ def assess_run(
     }
 
 
+def assess_sweep(curves: Sequence[Curve], c: float, D: float, widths: Floats | None = None) -> dict[str, Any]:
+    """The bound over a sweep in β: verdict with constants, and the plateau against β beside √(log(β+1)/β).
+
+    curves: one W2 curve for each β; c, D: rate and prefactor that follow from H2; widths: cluster widths at the
+    smallest distances, subtracted in squares where given. The plateau of a curve is its smallest distance.
+    """
+    finite = sorted((curve for curve in curves if not math.isinf(curve.beta)), key=lambda curve: curve.beta)
+    betas = np.array([curve.beta for curve in finite])
+    plateaus = np.array([float(curve.distances.min()) for curve in finite])
+    if widths is not None:
+        plateaus = without_width(plateaus, widths)
+    document: dict[str, Any] = _plain(asdict(judge_bound(curves, c, D)))
+    document["plateau"] = {
+        "beta": betas.tolist(),
+        "distance": plateaus.tolist(),
+        "temperature_term": [temperature_term(float(beta)) for beta in betas],
+    }
+    for name, values in (("power", plateaus), ("power_of_temperature_term", document["plateau"]["temperature_term"])):
+        try:
+            document["plateau"][name] = _plain(asdict(fit_power(betas, np.asarray(values))))
+        except InputError as error:
+            document["plateau"][name] = {"reason": str(error)}
+    return document
+
+
 def _bound(
-    attention: Attention, checked: list[Hypothesis], distances: tuple[Floats, Floats, Floats] | None
+    attention: Attention, checked: Sequence[Hypothesis], distances: tuple[Floats, Floats, Floats] | None
 ) -> dict[str, Any]:
-    second = checked[1].details
+    second = next((dict(item.details) for item in checked if item.name == "H2"), {})
     if distances is None or not second or not math.isfinite(second["moment"]) or second["rate"] <= 0:
         return {"verdict": "undecided", "reason": "no distance to the limit was measured, or no rate follows from H2."}
     times, values, errors = distances
@@ -95,10 +135,16 @@ def _bound(
     document: dict[str, Any] = _plain(asdict(judged))
     document["predicted_rate_supremum"] = second["rate_supremum"]
     try:
-        document["fitted_rate"] = _plain(asdict(fit_rate(curve.times, curve.distances)))
+        document["fitted_rate"] = _plain(asdict(fit_rate(curve.times, curve.distances, window=_window(curve.distances))))
     except InputError as error:
         document["fitted_rate"] = {"reason": str(error)}
     return document
+
+
+def _window(distances: Floats) -> tuple[float, float]:
+    """The concentration phase: well above the smallest distance, which is the plateau or the mesh floor."""
+    low = max(WINDOW[0], 2 * float(distances.min()))
+    return low, max(WINDOW[1], 2.5 * low)
 
 
 def _phases(

@@ -14,6 +14,7 @@ from tokensphere.validation.terminal import spectrum
 Floats = NDArray[np.float64]
 
 SMEARED = 0.2  # β·variance of a cluster above which it counts as smeared: collapse sends it to 0, repulsion to order 1
+COMPACT = 0.25  # variance (radians²) below which the heaviest part has a direction that can turn
 TURNING = 1e-2  # speed of a cluster centre, in units of |V|, above which it moves
 
 
@@ -104,10 +105,12 @@ def describe(
     distances = np.sqrt(share @ squares)
     scaled = beta * sum(c.mass * c.variance for c in clusters) / sum(c.mass for c in clusters)
     speed = _speed(clusters, value, interaction, beta)
-    if scaled > SMEARED:
+    if found.rotates and speed > TURNING and clusters[0].variance < COMPACT:
+        name = "rotating"
+    elif scaled > SMEARED:
         name = "smeared"
     elif speed > TURNING:
-        name = "rotating" if found.rotates else "moving"
+        name = "moving"
     else:
         name = {1: "one cluster", 2: "two clusters"}.get(len(clusters), "several clusters")
     nearest = int(np.argmin(distances)) if len(distances) else -1

@@ -128,8 +128,8 @@ def seven_cases() -> dict[str, tuple[Array, Array, float, float, str, int]]:
         "V=diag(−1,.5), B=−I": (np.diag([-1.0, 0.5]), -eye, 20.0, 12.0, "two clusters", 0),
         "V=diag(2,−1), B=−I": (np.diag([2.0, -1.0]), -eye, 20.0, 12.0, "one cluster", 0),
         "V=diag(−1,1.5), B=−I": (np.diag([-1.0, 1.5]), -eye, 20.0, 20.0, "one cluster", 1),
-        "V=diag(−1,−2), B=I": (np.diag([-1.0, -2.0]), eye, 50.0, 10.0, "smeared", 0),
-        "V=1±i": (turning, symmetric, 20.0, 20.0, "rotating", -1),
+        "V=diag(−1,−2), B=I": (np.diag([-1.0, -2.0]), eye, 50.0, 20.0, "smeared", 0),
+        "V=1±i": (turning, symmetric, 20.0, 15.0, "rotating", -1),
     }
 
 

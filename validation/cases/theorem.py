@@ -39,7 +39,7 @@ TURN = np.linalg.qr(np.random.default_rng(6).normal(size=(3, 3)))[0]
 def attention_of(matrix: Array, transposed: Array, beta: float) -> Attention:
     """Attention with VBᵀ = `matrix` and Bᵀ = `transposed`."""
     d = len(matrix)
-    value: Array = np.linalg.solve(transposed.T, matrix.T).T
+    value = np.asarray(np.linalg.solve(transposed.T, matrix.T).T, dtype=np.float64)
     return Attention(np.eye(d), transposed.T, value, beta)
 
 

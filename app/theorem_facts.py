@@ -1,0 +1,44 @@
+"""The part of summary.json in which the theorem speaks of a run."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokensphere.folder import RunFolder
+from tokensphere.meshes.errors import InputError
+from tokensphere.pde.errors import NumericalError
+from tokensphere.store import read_solution
+from tokensphere.task import Task
+
+Array = NDArray[np.float64]
+
+
+def theorem_facts(
+    task: Task, folder: RunFolder, records: Mapping[str, Array], checked: Sequence[Any]
+) -> dict[str, Any]:
+    """Bound, phases, regularity and terminal state of a finished run under an attention head; a reason for other runs.
+
+    A run whose saves cannot be judged keeps its summary: the reason stands where the facts would.
+    """
+    if task.attention is None:
+        return {"reason": "the theorem is about a density under an attention head, not about a joint law"}
+    from tokensphere.validation.assessment import assess_run
+
+    solution = read_solution(folder.solution)
+    distances = None
+    if "w2_to_limit" in records:
+        distances = (records["time"], records["w2_to_limit"], records["w2_floor"])
+    try:
+        return assess_run(
+            task.mesh,
+            task.attention,
+            np.asarray(solution.time.values, dtype=np.float64),
+            np.asarray(solution.density.values, dtype=np.float64),
+            list(checked),
+            distances,
+            lambda density: task.flow.field(density).speeds,
+        )
+    except (InputError, NumericalError) as error:
+        return {"reason": str(error)}
