@@ -9,7 +9,7 @@ Maps of the sphere: ``density_map``, ``sphere_figure``, ``time_series_figure``; 
 from tokensphere.plots.animation import write_animation
 from tokensphere.plots.canvas import new_figure, save
 from tokensphere.plots.circle import circle_density, circle_figure
-from tokensphere.plots.colours import ColourScale, colour_scale
+from tokensphere.plots.colours import CYCLE, ColourScale, colour_scale
 from tokensphere.plots.curves import (
     energy_curve,
     lipschitz_curve,
@@ -28,6 +28,7 @@ from tokensphere.plots.sphere import Raster, colour_bar, density_map, rasterise,
 from tokensphere.plots.views import Mollweide, Orthographic, View
 
 __all__ = [
+    "CYCLE",
     "ColourScale",
     "Decay",
     "Mollweide",
