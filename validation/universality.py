@@ -104,9 +104,10 @@ def gauge_universality(mesh: Mesh, target: Array, count: int, profile: Profile) 
         count: prefixes.
         profile: g.
     """
-    masses = np.asarray(target, dtype=np.float64) * mesh.areas
-    if masses.shape != (mesh.cells,) or not np.isfinite(masses).all() or masses.min() < 0 or masses.sum() <= 0:
+    density = np.asarray(target, dtype=np.float64)
+    if density.shape != (mesh.cells,) or not np.isfinite(density).all() or density.min() < 0 or density.max() <= 0:
         raise InputError(f"the target must be a finite, non-negative density of shape ({mesh.cells},).")
+    masses = density * mesh.areas
     parts = _bisect(np.flatnonzero(masses), mesh.centers, masses, count)
     weights = np.array([masses[part].sum() for part in parts])
     means = np.array([masses[part] @ mesh.centers[part] for part in parts])
