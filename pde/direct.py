@@ -1,13 +1,19 @@
 """The attention integral as a direct log-sum-exp: the reference every faster method is measured against."""
 
+import math
+
 import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-UNDERFLOW = -708.0
-"""Below this exponent e^x is no normal number any more: 1e-307 of the largest term at most, and slow to compute."""
+LEAST = -708.0
+"""Exponents are not taken below this: such a term is 1e-307 of the largest one, an empty source counts as one."""
+
+C3, C4, C5, C6, C7, C8, C9, C10, C11, C12 = (1.0 / math.factorial(k) for k in range(3, 13))
+LOG2_E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.6931471803691238, 1.9082149292705877e-10
+SHIFT = 1.5 * 2.0**52  # adding it rounds to a whole number, kept in the low bits
 
 TARGETS, SOURCES = 32, 1024
 """Targets per parallel task, and sources per block (a block's exponents stay in the first-level cache)."""
@@ -32,28 +38,75 @@ def log_sum_exp(tilts: Array, sources: Array, log_masses: Array) -> tuple[Array,
     return mean, log_normaliser
 
 
-# Reassociation lets the sums use vector registers; infinities and NaN keep their meaning.
-@njit(cache=True, parallel=True, fastmath={"reassoc", "contract"})
+# Whole loops in functions of their own run in vector registers.  Reassociation is what sums need for that; it would
+# undo the rounding by SHIFT in the exponentials.  Infinities keep their meaning.
+@njit(cache=True, fastmath={"reassoc", "contract", "nnan", "nsz"})
+def _largest(values):  # type: ignore[no-untyped-def]
+    result = -np.inf
+    for j in range(values.size):
+        result = max(result, values[j])
+    return result
+
+
+@njit(cache=True, fastmath={"contract"})
+def _add_products(factor, column, values):  # type: ignore[no-untyped-def]
+    """values += factor·column."""
+    for j in range(values.size):
+        values[j] += factor * column[j]
+
+
+@njit(cache=True, fastmath={"contract"})
+def _exponentials(values, powers, largest):  # type: ignore[no-untyped-def]
+    """e^{values − largest} = values·powers in place: 2^n e^r with |r| ≤ ln(2)/2 by Taylor's series, right to 2e-16."""
+    for j in range(values.size):
+        x = max(values[j] - largest, LEAST)
+        shifted = x * LOG2_E + SHIFT
+        n = shifted - SHIFT
+        r = (x - n * LN2_HIGH) - n * LN2_LOW
+        series = C8 + r * (C9 + r * (C10 + r * (C11 + r * C12)))
+        series = C3 + r * (C4 + r * (C5 + r * (C6 + r * (C7 + r * series))))
+        values[j] = 1.0 + r * (1.0 + r * (0.5 + r * series))
+        powers[j] = shifted
+    bits = powers.view(np.int64)
+    for j in range(bits.size):
+        bits[j] = (bits[j] + 1023) << 52
+
+
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def _weigh(values, powers):  # type: ignore[no-untyped-def]
+    """values *= powers; their sum."""
+    total = 0.0
+    for j in range(values.size):
+        values[j] *= powers[j]
+        total += values[j]
+    return total
+
+
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def _product(values, column):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for j in range(values.size):
+        total += values[j] * column[j]
+    return total
+
+
+@njit(cache=True, parallel=True)
 def _log_sum_exp(tilts, columns, log_masses, mean, log_normaliser):  # type: ignore[no-untyped-def]
     targets, dimension = tilts.shape
     count = log_masses.size
     for task in prange((targets + TARGETS - 1) // TARGETS):
-        weights = np.empty(SOURCES)
+        buffer, powers = np.empty(SOURCES), np.empty(SOURCES)
         moments = np.empty(dimension)
         for target in range(task * TARGETS, min(targets, (task + 1) * TARGETS)):
             largest, total = -np.inf, 0.0
             moments[:] = 0.0
             for start in range(0, count, SOURCES):
-                size = min(SOURCES, count - start)
-                for j in range(size):
-                    weights[j] = log_masses[start + j]
+                stop = min(count, start + SOURCES)
+                weights = buffer[: stop - start]
+                weights[:] = log_masses[start:stop]
                 for k in range(dimension):
-                    tilt = tilts[target, k]
-                    for j in range(size):
-                        weights[j] += tilt * columns[k, start + j]
-                block_largest = -np.inf
-                for j in range(size):
-                    block_largest = max(block_largest, weights[j])
+                    _add_products(tilts[target, k], columns[k, start:stop], weights)
+                block_largest = _largest(weights)
                 if block_largest > largest:
                     shrink = np.exp(largest - block_largest)
                     total *= shrink
@@ -61,21 +114,10 @@ def _log_sum_exp(tilts, columns, log_masses, mean, log_normaliser):  # type: ign
                     largest = block_largest
                 if largest == -np.inf:
                     continue
-                block_total = 0.0
-                for j in range(size):
-                    exponent = weights[j] - largest
-                    weights[j] = np.exp(exponent) if exponent > UNDERFLOW else 0.0
-                    block_total += weights[j]
-                total += block_total
+                _exponentials(weights, powers[: stop - start], largest)
+                total += _weigh(weights, powers)
                 for k in range(dimension):
-                    block_moment = 0.0
-                    for j in range(size):
-                        block_moment += weights[j] * columns[k, start + j]
-                    moments[k] += block_moment
-            if total > 0.0:
-                log_normaliser[target] = largest + np.log(total)
-                for k in range(dimension):
-                    mean[target, k] = moments[k] / total
-            else:
-                log_normaliser[target] = -np.inf if largest == -np.inf else np.nan
-                mean[target] = 0.0 if largest == -np.inf else np.nan
+                    moments[k] += _product(weights, columns[k, start:stop])
+            log_normaliser[target] = -np.inf if total == 0.0 else largest + np.log(total)
+            for k in range(dimension):
+                mean[target, k] = 0.0 if total == 0.0 else moments[k] / total
