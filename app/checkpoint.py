@@ -7,6 +7,7 @@ times and a digest of the initial density, which a resumed run compares with its
 
 import hashlib
 import importlib
+import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -80,11 +81,14 @@ def _reason(error: Exception) -> str:
 
 
 def _write(path: Path, checkpoint: Checkpoint) -> None:
+    """Made in memory and then written, because HDF5 does not survive a disk that fills up under it."""
     import h5py
 
-    with h5py.File(path, "w") as file:
+    buffer = io.BytesIO()
+    with h5py.File(buffer, "w") as file:
         file.attrs["format"] = FORMAT
         _pack(file, "checkpoint", checkpoint)
+    path.write_bytes(buffer.getbuffer())
 
 
 def _pack(group: Any, name: str, value: Any) -> None:

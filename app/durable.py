@@ -33,6 +33,20 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
+def reserve(path: Path, extra: int) -> None:
+    """Lengthen a file by bytes that the disk has granted; OSError where it does not."""
+    with path.open("r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        if hasattr(os, "posix_fallocate"):
+            try:
+                os.posix_fallocate(file.fileno(), end, extra)
+                return
+            except OSError as error:
+                if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+                    raise
+        file.write(bytes(extra))
+
+
 def sync(path: Path) -> None:
     """Force a file or folder to the disk."""
     handle = os.open(path, os.O_RDONLY)

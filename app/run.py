@@ -14,6 +14,7 @@ from tokensphere.checkpoint import Checkpoint, digest, read_checkpoint, write_ch
 from tokensphere.config import Config, to_toml
 from tokensphere.durable import disk_guard, replace_text, sync
 from tokensphere.folder import RunFolder, check_free, clear, locked
+from tokensphere.layout import Layout
 from tokensphere.memory import check_memory
 from tokensphere.meshes.errors import InputError
 from tokensphere.origin import origin
@@ -25,7 +26,7 @@ from tokensphere.recording import row
 from tokensphere.records import Records
 from tokensphere.resuming import check_same_run, extended_plan
 from tokensphere.stopwatch import Stopwatch
-from tokensphere.store import Layout, append_save, finish, forget_spare
+from tokensphere.store import append_save, finish, forget_spare
 from tokensphere.summary import layout_of, write_summary
 from tokensphere.task import Task, build_task
 
@@ -142,12 +143,13 @@ def _note_changes(old: Checkpoint) -> None:
 def _march(run: _Run, clock: Stopwatch, update: Update, stop: Callable[[], bool]) -> Outcome:
     layout, plan, path = layout_of(run.task, run.checkpoint), run.checkpoint.plan, run.folder.path
     began, last = time.perf_counter(), -np.inf
-    state = run.checkpoint.state
+    state = good = run.checkpoint.state
     try:
         for state in march(run.task.flow, state, plan):  # noqa: B020
             stopping = stop()
             with disk_guard(path, state.time, state.step):
                 _put_out(run, state, layout, clock)
+                good = state  # with all that it put out on disk: a checkpoint may stand for it
                 if stopping or time.perf_counter() - last >= run.config.output.checkpoint_every:
                     _write_checkpoint(run, state, began, clock)
                     last = time.perf_counter()
@@ -161,7 +163,7 @@ def _march(run: _Run, clock: Stopwatch, update: Update, stop: Callable[[], bool]
             write_summary(run.task, run.folder, run.config, run.checkpoint, clock.seconds)
             _draw(run.folder, run.config)
     except NumericalError as error:
-        raise error.with_checkpoint(_rescue(run, state, began, clock)) from error.__cause__
+        raise error.with_checkpoint(_rescue(run, good, began, clock)) from error.__cause__
     return Outcome("finished", path, state.time, state.step)
 
 

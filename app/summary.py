@@ -14,11 +14,12 @@ from tokensphere.checkpoint import Checkpoint
 from tokensphere.config import Config
 from tokensphere.durable import replace_text
 from tokensphere.folder import RunFolder
+from tokensphere.layout import Layout
 from tokensphere.meshes.errors import InputError
 from tokensphere.pde.attention import Attention
 from tokensphere.records import read_records
-from tokensphere.store import Layout
 from tokensphere.task import Task
+from tokensphere.theorem_facts import theorem_facts
 
 Array = NDArray[np.float64]
 Records = Mapping[str, Array]
@@ -42,6 +43,7 @@ def write_summary(
     """Write summary.json: its presence says that the march is over and its outputs are complete."""
     records = read_records(folder.records)
     limit = limit_facts(task.attention, records, config.solver.metric)
+    checked = hypotheses(task, config)
     document = {
         "status": "finished",
         "configuration": config.model_dump(exclude_none=True),
@@ -52,7 +54,8 @@ def write_summary(
         "resumed": checkpoint.resumed,
         "run": _run_facts(checkpoint, records),
         "limit": limit,
-        "hypotheses": hypotheses(task, config),
+        "hypotheses": checked,
+        "theorem": theorem_facts(task, folder, records, checked),
         "fits": _fits(records),
         # "march" is the whole loop, over all resumptions; the parts are those of the last one.
         "timings": {**seconds, "march": checkpoint.seconds},

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tokensphere import durable, run
+from tokensphere import durable, run, store
 from tokensphere.checkpoint import Checkpoint, digest, read_checkpoint, write_checkpoint
 from tokensphere.config import Config, load
 from tokensphere.meshes.errors import InputError
@@ -232,6 +232,29 @@ def test_a_nan_field_stops_with_its_place_and_nothing_good_is_lost(
     assert kept.step == error.step - 1
     monkeypatch.undo()
     assert execute(config, tmp_path / "run", resume=True).status == "finished"
+    assert contents(tmp_path / "run") == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("save", [1, 3])
+def test_a_disk_that_fills_up_at_a_save_loses_that_save_alone(
+    tmp_path: Path, write_config: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, save: int
+) -> None:
+    """The state that could not be saved must not be checkpointed either: going on would then skip its save."""
+    config = load(write_config(), ["output.checkpoint_every=1e-9"])
+    execute(config, tmp_path / "whole")
+    honest, count = durable.reserve, iter(range(10**6))
+
+    def full(path: Path, extra: int) -> None:
+        if next(count) >= 2 * save - 1:  # two appends a save, but for the first two
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        honest(path, extra)
+
+    monkeypatch.setattr(store, "reserve", full)
+    with pytest.raises(DiskFullError, match="can take no more"):
+        execute(config, tmp_path / "run")
+    monkeypatch.undo()
+    assert len(read_solution(tmp_path / "run" / "solution.nc").time) == save + 1
+    execute(config, tmp_path / "run", resume=True)
     assert contents(tmp_path / "run") == contents(tmp_path / "whole")
 
 

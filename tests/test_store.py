@@ -9,10 +9,11 @@ import xarray
 
 from tokensphere import store
 from tokensphere.durable import disk_guard, replace_text
+from tokensphere.layout import Layout
 from tokensphere.meshes.errors import InputError
 from tokensphere.pde.errors import DiskFullError
 from tokensphere.records import Records, read_records
-from tokensphere.store import Layout, append_save, finish, forget_spare, read_solution, saves_in
+from tokensphere.store import append_save, finish, forget_spare, read_solution, saves_in
 
 SPHERE = Layout("healpix", 4, None, {"title": "test", "configuration": "[mesh]\nnside = 4\n"})
 JOINT = Layout("circle", 16, (np.array([0.0, 2.0, 4.0]), np.array([0.2, 0.3, 0.5])), {"title": "test"})
