@@ -95,23 +95,21 @@ def tangent(positions: Array, vectors: Array) -> Array:
     return np.asarray(vectors - np.einsum("...i,...i->...", positions, vectors)[..., None] * positions)
 
 
-def attention_velocity(
-    attention: Attention, weights: Array, method: str = "auto", carriers: int | None = None
-) -> Velocity:
-    """v(x_i) = P_x V E(x_i), E the softmax mean over the tokens; unnormalised attention multiplies it by F.
+def velocity_at(attention: Attention, sites: Array, positions: Array, weights: Array, method: str = "auto") -> Array:
+    """v(x) = P_x V E(x) at sites x (m, d), E the softmax mean over tokens (n, d) of the given weights (n,).
 
-    weights (carriers,) are the masses of the first rows; rows beyond `carriers` are massless tracers.  Where the
-    contributions cancel exactly the velocity is 0.  Source: first document, equation (2); theory §1.1.
+    Unnormalised attention multiplies it by F.  Where the contributions cancel exactly the velocity is 0.
+    Source: first document, equation (2); theory §1.1.
     """
-    massive = len(weights) if carriers is None else carriers
+    mean, log_normaliser = token_attention(positions, weights, attention, method, sites)
+    if not attention.normalised and not attention.zero_temperature:
+        mean = mean * np.exp(log_normaliser)[:, None]
+    return tangent(sites, mean @ attention.value.T)
 
-    def velocity(positions: Array) -> Array:
-        mean, log_normaliser = token_attention(positions[:massive], weights, attention, method, positions)
-        if not attention.normalised and not attention.zero_temperature:
-            mean = mean * np.exp(log_normaliser)[:, None]
-        return tangent(positions, mean @ attention.value.T)
 
-    return velocity
+def attention_velocity(attention: Attention, weights: Array, method: str = "auto") -> Velocity:
+    """`velocity_at` for the tokens themselves: positions (n, d) → (n, d)."""
+    return lambda positions: velocity_at(attention, positions, positions, weights, method)
 
 
 def kernel_velocity(kernel: Kernel, labels: Labels, indices: Indices, weights: Array) -> Velocity:
