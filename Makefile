@@ -6,12 +6,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --only-b
 # Two test processes share the cores: one thread each unless a test asks for more.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=2 MPLBACKEND=agg
 
-.PHONY: help demo test lint types clean
+.PHONY: help demo test lint types gallery docs chromium clean
 
 help:
 	@echo "make demo   install into $(VENV) and run examples/concentration.toml"
 	@echo "make test   install with the test extra and run the whole suite"
 	@echo "make lint   ruff and mypy --strict"
+	@echo "make gallery remake every figure of docs/gallery.md (LEVEL=--quick: coarse)"
+	@echo "make docs     build the documentation into build/site"
 	@echo "make clean  remove what the other targets made"
 
 $(VENV)/bin/python:
@@ -34,7 +36,7 @@ $(VENV)/installed-lint: pyproject.toml | $(VENV)/bin/python
 demo: $(VENV)/installed
 	$(BIN)/tokensphere run examples/concentration.toml --force
 
-test: $(VENV)/installed-test
+test: $(VENV)/installed-test chromium
 	$(TEST_ENV) $(BIN)/python -m pytest -n 2 --dist loadfile
 
 # Type checkers cannot follow the mapped folders: they read this tree of links instead.
@@ -46,6 +48,23 @@ types:
 lint: $(VENV)/installed-lint types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# Every figure and number of docs/gallery.md anew; LEVEL=--quick takes under three minutes.
+gallery: $(VENV)/installed
+	$(BIN)/python examples/gallery/remake.py $(LEVEL) --out docs
+
+$(VENV)/installed-docs: pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable '.[docs]'
+	@touch $@
+
+docs: $(VENV)/installed-docs types
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The tests of report.html need a real browser; where it cannot be installed, they say so and are skipped.
+chromium:
+	@command -v chromium >/dev/null 2>&1 || { \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || \
+	  echo "No Chromium (Debian: apt-get install chromium): the tests of the report's page will be skipped."
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
