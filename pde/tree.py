@@ -1,0 +1,114 @@
+"""The attention integral by a tree: relative accuracy over any dynamic range at a cost nearly linear in the sources."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokensphere.meshes.errors import InputError
+from tokensphere.pde.sources import bisect, enclose, padded
+from tokensphere.pde.threads import threads
+from tokensphere.pde.tree_blocks import serve_task
+from tokensphere.pde.tree_orders import exponential_orders
+from tokensphere.pde.tree_targets import target_blocks
+from tokensphere.pde.tree_walk import masses_up
+
+Array = NDArray[np.float64]
+Selection = NDArray[np.int64] | NDArray[np.bool_]
+
+LARGEST_LEAF = 8
+SMALLEST_BLOCK = 24
+TASKS = 64
+"""Parts of the work, dealt out to threads: their number is fixed, so that results do not depend on the threads."""
+OMISSION, TRUNCATION = 0.1, 0.2
+"""Parts of rtol for what is left out of F, and for the error of each of the two rules of truncation.
+
+Together log F is off by at most (OMISSION + 2 TRUNCATION) rtol and the mean by at most twice that."""
+
+
+class TreePlan:
+    """log F(z) and ∇ log F(z) of F(z) = Σ_j m_j e^{⟨z, y_j⟩} for fixed sources y_j and targets z, and changing masses.
+
+    sources (m, d) unit vectors and tilts (n, d), z = βBᵀx, d = 2 or 3, in any order: both are sorted into compact
+    blocks here, once. Errors of log F and of the mean are at most rtol, by rigorous bounds and relative to F at that
+    very target, for masses of any dynamic range; round-off adds that of the exponents, about 2e-16 |z|. Memory is
+    O(m + n), and results are bitwise independent of the number of threads.
+
+    Raises InputError unless the arrays are finite, of one dimension d, and 0 < rtol < 1.
+    """
+
+    def __init__(self, sources: Array, tilts: Array, rtol: float = 1e-8) -> None:
+        if not 0.0 < rtol < 1.0:
+            raise InputError(f"rtol = {rtol} was given, but the relative tolerance must lie between 0 and 1.")
+        source_points, target_points = padded(sources, "sources"), padded(tilts, "tilts")
+        self._dimension = np.shape(sources)[1]
+        if np.shape(tilts)[1] != self._dimension:
+            raise InputError(
+                f"sources have {self._dimension} coordinates and tilts {np.shape(tilts)[1]}; give the same number."
+            )
+        lengths = np.linalg.norm(source_points, axis=1)
+        if abs(lengths - 1.0).max() > 1e-6:
+            row = int(np.argmax(abs(lengths - 1.0)))
+            raise InputError(f"source {row} has length {lengths[row]:.9g}; give unit vectors.")
+        flat = self._dimension == 2
+        tree = bisect(source_points, LARGEST_LEAF)
+        self._source_order, self._levels, self._nodes = tree.order, tree.levels, enclose(tree)
+        self._columns = np.ascontiguousarray(tree.points.T)
+        targets = bisect(target_points, SMALLEST_BLOCK)
+        self._target_order, self._tilts = targets.order, np.ascontiguousarray(targets.points.T)
+        self._blocks = target_blocks(targets, flat)
+        orders = exponential_orders()
+        tables = (orders.value_errors, orders.slope_errors)
+        expansion = (tables, orders.coefficients, orders.binomials)
+        self._settings = (expansion, OMISSION * rtol, TRUNCATION * rtol, flat)
+
+    def __call__(self, log_masses: Array, targets: Selection | None = None) -> tuple[Array, Array]:
+        """Mean ∇ log F (n, d) and log F (n,) for log m_j (m,), where −inf is an empty source.
+
+        ``targets``, indices or a boolean mask, asks for these rows only (in this order). If every source is empty,
+        log F is −inf and the mean 0; a NaN or +inf among the log masses makes everything NaN. Raises InputError for a
+        wrong number of masses.
+        """
+        masses = np.asarray(log_masses, dtype=np.float64)
+        count, n = len(self._source_order), len(self._target_order)
+        if masses.shape != (count,):
+            raise InputError(f"log_masses has shape {masses.shape}, but there are {count} sources; give one each.")
+        selected = np.ones(n, dtype=bool)
+        if targets is not None:
+            selected = np.zeros(n, dtype=bool)
+            selected[targets] = True
+        mean, log_normaliser = np.empty((n, self._dimension)), np.empty(n)
+        if not (masses < np.inf).all():
+            mean[:], log_normaliser[:] = np.nan, np.nan
+        elif masses.max() == -np.inf:
+            mean[:], log_normaliser[:] = 0.0, -np.inf
+        else:
+            columns, logs = self._serve(masses[self._source_order], selected[self._target_order])
+            mean[self._target_order] = columns[: self._dimension].T
+            log_normaliser[self._target_order] = logs
+        return (mean, log_normaliser) if targets is None else (mean[targets], log_normaliser[targets])
+
+    def _serve(self, log_masses: Array, serve: NDArray[np.bool_]) -> tuple[Array, Array]:
+        weights = np.empty((len(self._nodes), 4))
+        masses_up(self._columns, log_masses, self._levels, weights)
+        mean, log_normaliser = np.full((3, len(serve)), np.nan), np.full(len(serve), np.nan)
+        sources = (self._columns, log_masses, self._nodes, weights)
+
+        def task(number: int) -> None:
+            serve_task(number, TASKS, self._tilts, serve, self._blocks, sources, self._levels, *self._settings, mean,
+                       log_normaliser)  # fmt: skip
+
+        run_tasks(task)
+        return mean, log_normaliser
+
+
+def run_tasks(task: Callable[[int], None]) -> None:
+    """Run tasks 0 … TASKS−1, which release the interpreter lock, on all threads allowed."""
+    if threads() == 1:
+        for number in range(TASKS):
+            task(number)
+        return
+    with ThreadPoolExecutor(threads()) as pool:
+        for done in [pool.submit(task, number) for number in range(TASKS)]:
+            done.result()

@@ -1,0 +1,259 @@
+"""Kernels of the tree: e^x, moments of a node, evaluation of its expansion, and the direct sum, each for many targets.
+
+With dz = z − z0, dy = y − y0 and vectors p_k, q_k such that Σ p_k q_kᵀ = I, a_k = ⟨p_k, dz⟩, t_k = ⟨q_k, dy⟩:
+
+    Σ_j m_j e^{⟨z, y_j⟩} = e^{⟨z, y0⟩} Σ_j w_j e^{a1 t1 + a2 t2} e^{a3 t3},   w_j = m_j e^{⟨z0, dy_j⟩} ≥ 0.
+
+Targets and sources lie in rows of flat arrays with fixed strides, so that the loops over them run in vector registers.
+"""
+# mypy: disable-error-code="no-untyped-def"
+
+import numpy as np
+from numba import njit
+
+TILE = 256
+STRIDE = 264  # 2112 bytes: rows do not compete for the same cache lines
+LARGEST_BLOCK = 2048
+BLOCK_STRIDE = 2056
+THIRD_DEGREES = 4  # powers 0 … 3 of the third variable
+# rows of a block of targets, in steps of BLOCK_STRIDE
+DX, DY, DZ, SCALE, TOTAL, GX, GY, GZ = range(8)
+BLOCK_ROWS = 8
+# rows of the scratch of one tile of targets, in steps of STRIDE
+A1, A2, A3, E, P, P1, P2, P3, S, S1, S2, R, D = range(13)
+SCRATCH_ROWS = 13
+# rows of a chunk of sources, in steps of STRIDE
+T1, T2, T3, W, V, U = range(6)
+CHUNK_ROWS = 6
+
+_SPLIT = 6755399441055744.0  # 1.5 · 2**52: adding it leaves the nearest integer in the low bits
+_LOG2E, _LN2 = 1.4426950408889634, 0.6931471805599453
+# Chebyshev series of e^r on |r| ≤ (log 2)/2, cut after degree 10: error 2 I_11((log 2)/2) = 2e-16
+_C1, _C2 = 1.0000000000000067, 0.5000000000000019
+_C3, _C4, _C5, _C6 = 0.16666666666554386, 0.04166666666648808, 0.008333333385671627, 0.0013888888952318422
+_C7, _C8, _C9, _C10 = 0.00019841170266119668, 2.4801485478808808e-05, 2.7640182413314577e-06, 2.763264082626174e-07
+_SMALLEST = -708.0
+
+
+@njit(cache=True, fastmath={"contract"})
+def exponential(x):
+    """e^x to 1e-15 (1 + |x|) for x ≤ 709, e^{-708} below: branchless, so that loops vectorise (math.exp does not)."""
+    x = max(x, _SMALLEST)
+    shifted = x * _LOG2E + _SPLIT
+    r = x - (shifted - _SPLIT) * _LN2
+    value = _C7 + r * (_C8 + r * (_C9 + r * _C10))
+    value = 1.0 + r * (_C1 + r * (_C2 + r * (_C3 + r * (_C4 + r * (_C5 + r * (_C6 + r * value))))))
+    exponent = (np.float64(shifted).view(np.int64) << 52) + np.int64(1023 << 52)
+    return value * np.int64(exponent).view(np.float64)
+
+
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+def load_sources(loaded, points, log_masses, first, last, base, tilt, center, q):
+    """Rows T1, T2, T3, W of ``loaded``: t_k = ⟨q_k, y − center⟩ and w = e^{log m + ⟨tilt, y − center⟩ − base}; Σ w."""
+    size = last - first
+    c0, c1, c2 = center[0], center[1], center[2]
+    z0, z1, z2 = tilt[0], tilt[1], tilt[2]
+    a0, a1, a2 = q[0, 0], q[0, 1], q[0, 2]
+    b0, b1, b2 = q[1, 0], q[1, 1], q[1, 2]
+    n0, n1, n2 = q[2, 0], q[2, 1], q[2, 2]
+    total = 0.0
+    for j in range(size):
+        d0, d1, d2 = points[0, first + j] - c0, points[1, first + j] - c1, points[2, first + j] - c2
+        loaded[T1, j] = a0 * d0 + a1 * d1 + a2 * d2
+        loaded[T2, j] = b0 * d0 + b1 * d1 + b2 * d2
+        loaded[T3, j] = n0 * d0 + n1 * d1 + n2 * d2
+        loaded[W, j] = (log_masses[first + j] - base) + (z0 * d0 + z1 * d1 + z2 * d2)
+    for j in range(size):
+        w = exponential(loaded[W, j])
+        loaded[W, j] = w
+        total += w
+    return total
+
+
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+def moments(chunk, loaded, start, size, degrees, flat, out):
+    """out[k, i, j] += Σ w t3^k t2^i t1^j, i + j ≤ degrees[k], over ``size`` ≤ TILE columns of ``loaded``."""
+    for row in range(4):
+        for q in range(size):
+            chunk[row * STRIDE + q] = loaded[row, start + q]
+    for k in range(THIRD_DEGREES):
+        if degrees[k] < 0:
+            break
+        for q in range(size):
+            chunk[V * STRIDE + q] = chunk[W * STRIDE + q]
+        for i in range(1 if flat else degrees[k] + 1):
+            for q in range(size):
+                chunk[U * STRIDE + q] = chunk[V * STRIDE + q]
+            for j in range(0, degrees[k] - i + 1, 4):
+                m0, m1, m2, m3 = 0.0, 0.0, 0.0, 0.0
+                for q in range(size):
+                    t = chunk[T1 * STRIDE + q]
+                    u0 = chunk[U * STRIDE + q]
+                    u1 = u0 * t
+                    u2 = u1 * t
+                    u3 = u2 * t
+                    chunk[U * STRIDE + q] = u3 * t
+                    m0 += u0
+                    m1 += u1
+                    m2 += u2
+                    m3 += u3
+                out[k, i, j] += m0
+                out[k, i, j + 1] += m1
+                out[k, i, j + 2] += m2
+                out[k, i, j + 3] += m3
+            for q in range(size):
+                chunk[V * STRIDE + q] *= chunk[T2 * STRIDE + q]
+        for q in range(size):
+            chunk[W * STRIDE + q] *= chunk[T3 * STRIDE + q]
+
+
+@njit(cache=True)
+def weigh(out, coefficients, binomials, degrees, flat):
+    """Moments to coefficients of a3^k a2^i a1^j: times binom(i+j, i) q_{i+j} / k!, zero above the degree."""
+    factorial = 1.0
+    for k in range(THIRD_DEGREES):
+        if degrees[k] < 0:
+            break
+        factorial *= max(k, 1)
+        for i in range(1 if flat else degrees[k] + 1):
+            for j in range(((degrees[k] - i) // 4 + 1) * 4):
+                if i + j <= degrees[k]:
+                    out[k, i, j] *= coefficients[degrees[k], i + j] * binomials[i + j, i] / factorial
+                else:
+                    out[k, i, j] = 0.0
+
+
+@njit(cache=True, fastmath={"contract"})
+def plane(scratch, size, terms, degree, flat):
+    """Horner's rule with both derivatives: S = Σ c_ij a2^i a1^j, S1 = ∂S/∂a1, S2 = ∂S/∂a2."""
+    for i in range(0 if flat else degree, -1, -1):
+        top = ((degree - i) // 4) * 4
+        c0, c1, c2, c3 = terms[i, top], terms[i, top + 1], terms[i, top + 2], terms[i, top + 3]
+        for q in range(size):
+            a = scratch[A1 * STRIDE + q]
+            scratch[R * STRIDE + q] = ((c3 * a + c2) * a + c1) * a + c0
+            scratch[D * STRIDE + q] = (3.0 * c3 * a + 2.0 * c2) * a + c1
+        for j in range(top - 4, -1, -4):
+            c0, c1, c2, c3 = terms[i, j], terms[i, j + 1], terms[i, j + 2], terms[i, j + 3]
+            for q in range(size):
+                a, r, d = scratch[A1 * STRIDE + q], scratch[R * STRIDE + q], scratch[D * STRIDE + q]
+                d = d * a + r
+                r = r * a + c3
+                d = d * a + r
+                r = r * a + c2
+                d = d * a + r
+                r = r * a + c1
+                d = d * a + r
+                r = r * a + c0
+                scratch[R * STRIDE + q] = r
+                scratch[D * STRIDE + q] = d
+        if flat or i == degree:
+            for q in range(size):
+                scratch[S * STRIDE + q] = scratch[R * STRIDE + q]
+                scratch[S1 * STRIDE + q] = scratch[D * STRIDE + q]
+                scratch[S2 * STRIDE + q] = 0.0
+        else:
+            for q in range(size):
+                b, s = scratch[A2 * STRIDE + q], scratch[S * STRIDE + q]
+                scratch[S2 * STRIDE + q] = scratch[S2 * STRIDE + q] * b + s
+                scratch[S * STRIDE + q] = s * b + scratch[R * STRIDE + q]
+                scratch[S1 * STRIDE + q] = scratch[S1 * STRIDE + q] * b + scratch[D * STRIDE + q]
+
+
+@njit(cache=True, fastmath={"contract"})
+def expand(block, first, size, scratch, terms, degrees, flat, exponent, center, p):
+    """Add the F and ∇F of a node, relative to e^{scale}, to ``size`` targets; exponent = base + ⟨z0, center⟩."""
+    c0, c1, c2 = center[0], center[1], center[2]
+    p00, p01, p02 = p[0, 0], p[0, 1], p[0, 2]
+    p10, p11, p12 = p[1, 0], p[1, 1], p[1, 2]
+    p20, p21, p22 = p[2, 0], p[2, 1], p[2, 2]
+    for q in range(size):
+        d0 = block[DX * BLOCK_STRIDE + first + q]
+        d1 = block[DY * BLOCK_STRIDE + first + q]
+        d2 = block[DZ * BLOCK_STRIDE + first + q]
+        scratch[A1 * STRIDE + q] = p00 * d0 + p01 * d1 + p02 * d2
+        scratch[A2 * STRIDE + q] = p10 * d0 + p11 * d1 + p12 * d2
+        scratch[A3 * STRIDE + q] = p20 * d0 + p21 * d1 + p22 * d2
+        scratch[E * STRIDE + q] = exponential(
+            (exponent - block[SCALE * BLOCK_STRIDE + first + q]) + (c0 * d0 + c1 * d1 + c2 * d2)
+        )
+    top = 0
+    while top + 1 < THIRD_DEGREES and degrees[top + 1] >= 0:
+        top += 1
+    for q in range(size):
+        scratch[P * STRIDE + q] = 0.0
+        scratch[P1 * STRIDE + q] = 0.0
+        scratch[P2 * STRIDE + q] = 0.0
+        scratch[P3 * STRIDE + q] = 0.0
+    for k in range(top, -1, -1):
+        plane(scratch, size, terms[k], degrees[k], flat)
+        for q in range(size):
+            a, v = scratch[A3 * STRIDE + q], scratch[P * STRIDE + q]
+            scratch[P3 * STRIDE + q] = scratch[P3 * STRIDE + q] * a + v
+            scratch[P * STRIDE + q] = v * a + scratch[S * STRIDE + q]
+            scratch[P1 * STRIDE + q] = scratch[P1 * STRIDE + q] * a + scratch[S1 * STRIDE + q]
+            scratch[P2 * STRIDE + q] = scratch[P2 * STRIDE + q] * a + scratch[S2 * STRIDE + q]
+    for q in range(size):
+        e, v, g1 = scratch[E * STRIDE + q], scratch[P * STRIDE + q], scratch[P1 * STRIDE + q]
+        g2, g3 = scratch[P2 * STRIDE + q], scratch[P3 * STRIDE + q]
+        block[TOTAL * BLOCK_STRIDE + first + q] += e * v
+        block[GX * BLOCK_STRIDE + first + q] += e * (c0 * v + p00 * g1 + p10 * g2 + p20 * g3)
+        block[GY * BLOCK_STRIDE + first + q] += e * (c1 * v + p01 * g1 + p11 * g2 + p21 * g3)
+        block[GZ * BLOCK_STRIDE + first + q] += e * (c2 * v + p02 * g1 + p12 * g2 + p22 * g3)
+
+
+@njit(cache=True, fastmath={"contract"})
+def expand_cubic(block, size, terms, exponent, center, p):
+    """``expand`` for degree at most 3 and no third variable, in one sweep over all targets."""
+    c0, c1, c2 = center[0], center[1], center[2]
+    p00, p01, p02 = p[0, 0], p[0, 1], p[0, 2]
+    p10, p11, p12 = p[1, 0], p[1, 1], p[1, 2]
+    k00, k01, k02, k03 = terms[0, 0, 0], terms[0, 0, 1], terms[0, 0, 2], terms[0, 0, 3]
+    k10, k11, k12 = terms[0, 1, 0], terms[0, 1, 1], terms[0, 1, 2]
+    k20, k21, k30 = terms[0, 2, 0], terms[0, 2, 1], terms[0, 3, 0]
+    for q in range(size):
+        d0, d1, d2 = block[DX * BLOCK_STRIDE + q], block[DY * BLOCK_STRIDE + q], block[DZ * BLOCK_STRIDE + q]
+        a = p00 * d0 + p01 * d1 + p02 * d2
+        b = p10 * d0 + p11 * d1 + p12 * d2
+        e = exponential((exponent - block[SCALE * BLOCK_STRIDE + q]) + (c0 * d0 + c1 * d1 + c2 * d2))
+        r0 = k00 + a * (k01 + a * (k02 + a * k03))
+        r1 = k10 + a * (k11 + a * k12)
+        r2 = k20 + a * k21
+        v = r0 + b * (r1 + b * (r2 + b * k30))
+        g1 = (k01 + a * (2.0 * k02 + 3.0 * a * k03)) + b * ((k11 + 2.0 * a * k12) + b * k21)
+        g2 = r1 + b * (2.0 * r2 + 3.0 * b * k30)
+        block[TOTAL * BLOCK_STRIDE + q] += e * v
+        block[GX * BLOCK_STRIDE + q] += e * (c0 * v + p00 * g1 + p10 * g2)
+        block[GY * BLOCK_STRIDE + q] += e * (c1 * v + p01 * g1 + p11 * g2)
+        block[GZ * BLOCK_STRIDE + q] += e * (c2 * v + p02 * g1 + p12 * g2)
+
+
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def raise_scale(block, size, picked, count):
+    """scale ← max(scale, log m + ⟨z, y⟩ of every picked source), a lower bound of log F up to rounding."""
+    for i in range(size):
+        d0, d1, d2 = block[DX * BLOCK_STRIDE + i], block[DY * BLOCK_STRIDE + i], block[DZ * BLOCK_STRIDE + i]
+        scale = block[SCALE * BLOCK_STRIDE + i]
+        for k in range(count):
+            scale = max(scale, picked[3, k] + (picked[0, k] * d0 + picked[1, k] * d1 + picked[2, k] * d2))
+        block[SCALE * BLOCK_STRIDE + i] = scale
+
+
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+def add_sources(block, size, picked, count):
+    """Add single sources: columns of ``picked`` are y and log m + ⟨z0, y⟩."""
+    for i in range(size):
+        d0, d1, d2 = block[DX * BLOCK_STRIDE + i], block[DY * BLOCK_STRIDE + i], block[DZ * BLOCK_STRIDE + i]
+        scale = block[SCALE * BLOCK_STRIDE + i]
+        total, g0, g1, g2 = 0.0, 0.0, 0.0, 0.0
+        for k in range(count):
+            y0, y1, y2 = picked[0, k], picked[1, k], picked[2, k]
+            e = exponential((picked[3, k] - scale) + (y0 * d0 + y1 * d1 + y2 * d2))
+            total += e
+            g0 += e * y0
+            g1 += e * y1
+            g2 += e * y2
+        block[TOTAL * BLOCK_STRIDE + i] += total
+        block[GX * BLOCK_STRIDE + i] += g0
+        block[GY * BLOCK_STRIDE + i] += g1
+        block[GZ * BLOCK_STRIDE + i] += g2
