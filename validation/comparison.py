@@ -309,6 +309,7 @@ def compare_run(
     particle_times: ArrayLike | None = None,
     identity: bool | None = None,
     level: float = LEVEL,
+    replicates: int = REPLICATES,
     seed: int = 0,
 ) -> Comparison:
     """Compare a particle file with a run: densities (times, cells), or (times, labels, cells) with kernel and labels.
@@ -333,5 +334,5 @@ def compare_run(
         if isinstance(particles, Trajectories)
         else load_trajectories(particles, mesh.dimension, particle_times)
     )
-    judge = Judge(mesh, times, densities, dynamics, moments=moments, level=level, seed=seed)
+    judge = Judge(mesh, times, densities, dynamics, moments=moments, level=level, replicates=replicates, seed=seed)
     return judge.compare(file, identity=identity)
