@@ -31,7 +31,7 @@ def solve(
     threads: int | None = None,
     progress: Callable[[State], None] | None = None,
 ) -> Solution:
-    """Solve ∂_t ρ + div(ρ v[ρ]) = 0, v[ρ](x) = P_x V ∇log F(βBᵀx), F(z) = ∫e^{⟨z,y⟩}dρ(y), from time 0.
+    """Solve ``∂_t ρ + div(ρ v[ρ]) = 0, v[ρ](x) = P_x V ∇log F(βBᵀx), F(z) = ∫e^{⟨z,y⟩}dρ(y)`` from time 0.
 
     Args:
         mesh: ``ts.healpix(nside)`` (d = 3) or ``ts.circle(cells)`` (d = 2).
