@@ -143,3 +143,10 @@ def test_the_prefactor_bounds_the_closed_form() -> None:
 def test_a_curve_needs_matching_arrays() -> None:
     with pytest.raises(InputError):
         Curve(1.0, TIMES, TIMES[:-1], TIMES)
+
+
+def test_the_prefactor_is_the_one_of_theory() -> None:
+    # W2² ≤ 2^{1−p/2} e^{−pγt/σmax} M_p (chordal), (π/2)^{2−p} for the geodesic metric (theory §1.3 f)
+    assert decay_prefactor(1.0, 4.0) == pytest.approx(np.sqrt(4 * np.sqrt(2)))
+    assert decay_prefactor(1.0, 4.0, "geodesic") == pytest.approx(np.sqrt(2 * np.pi))
+    assert decay_prefactor(2.0, 4.0) == decay_prefactor(2.0, 4.0, "geodesic") == pytest.approx(2.0)

@@ -32,7 +32,7 @@ def along(function: object) -> object:
         (lambda s: 1 + np.sqrt(np.abs(s)), "Hölder", 0.5),
         (lambda s: 1 + np.abs(s - 0.2) ** 0.25, "Hölder", 0.25),
         (lambda s: 1.0 * (s > 0.3), "jump", 0.0),
-        (lambda s: 1 + 0 * s, "Lipschitz", 1.0),
+        (lambda s: np.cos(s) ** 2 + np.sin(s) ** 2, "Lipschitz", 1.0),
     ],
 )
 def test_functions_are_classified(function: object, kind: str, exponent: float) -> None:

@@ -97,9 +97,9 @@ def test_the_field_of_a_perturbed_uniform_density_grows_at_the_rate() -> None:
 
 
 def test_degree_amplitudes_on_the_sphere_see_only_the_degree_present() -> None:
-    mesh = healpix(16)
-    density = cell_averages(mesh, lambda x: 1 + 0.1 * (3 * x[..., 2] ** 2 - 1))
+    mesh, axis = healpix(16), np.array([2.0, -1.0, 2.0]) / 3
+    density = cell_averages(mesh, lambda x: 1 + 0.1 * (3 * (x @ axis) ** 2 - 1))
     amplitudes = degree_amplitudes(mesh, density[None], 4)[0]
-    # 3z²−1 = 2P_2 = 2√(4π/5) Y_20, and 1 = √4π Y_00
+    # 3s²−1 = 2P_2(s), of norm 2√(4π/5) about any axis, and 1 has the norm √4π
     assert amplitudes[2] / amplitudes[0] == pytest.approx(0.2 / np.sqrt(5), rel=0.01)
     assert amplitudes[[1, 3]].max() < 1e-10

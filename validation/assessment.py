@@ -32,6 +32,8 @@ from tokensphere.validation.terminal import predict_terminal, spectrum
 
 Floats = NDArray[np.float64]
 
+SOFTMAX_ONLY = "the stability of clusters is known for softmax attention; this one is not normalised."
+
 
 def predictions(attention: Attention) -> dict[str, Any]:
     """What theory says before anything is solved: temperature term, exit, terminal state, spectrum of V."""
@@ -53,6 +55,8 @@ def predictions(attention: Attention) -> dict[str, Any]:
         },
         "terminal": _plain(asdict(predict_terminal(V, B, attention.beta, start))),
     }
+    if not attention.normalised:
+        document["terminal"] = {"reason": SOFTMAX_ONLY}
     if not math.isinf(attention.beta):
         document["exit"] = _plain(asdict(predict_exit(attention)))
     if np.allclose(B, np.eye(len(B))) and np.allclose(V, B) and not math.isinf(attention.beta) and len(B) in (2, 3):
@@ -164,6 +168,8 @@ def _phases(
 def _terminal(mesh: Mesh, attention: Attention, times: Floats, densities: Floats) -> dict[str, Any]:
     if math.isinf(attention.beta):
         return {"reason": "beta is inf: the density follows the zero-temperature flow and has no terminal phase."}
+    if not attention.normalised:
+        return {"reason": SOFTMAX_ONLY}
     document: dict[str, Any] = _plain(asdict(stillness(mesh, attention, densities[-1])))
     means = densities @ (mesh.areas[:, None] * mesh.centers)
     if np.linalg.norm(means, axis=1).min() > 1e-6:

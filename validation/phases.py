@@ -155,8 +155,8 @@ def predict_exit(attention: Attention) -> ExitPrediction:
         projection = Projection(attention)
     except InputError:
         return ExitPrediction("open", math.nan, math.nan, math.nan, "VBᵀ is not symmetric: there is no E to leave.")
-    if projection.multiplicity != 1 or math.isinf(attention.beta):
-        reason = "theory predicts an exit only for dim E = 1 and finite beta."
+    if projection.multiplicity != 1 or math.isinf(attention.beta) or not attention.normalised:
+        reason = "theory predicts an exit only for softmax attention, dim E = 1 and finite beta."
         return ExitPrediction("open", math.nan, math.nan, math.nan, reason)
     e = projection.basis[:, 0]
     image = attention.B.T @ e

@@ -51,7 +51,7 @@ class Reached:
 def find_clusters(points: Floats, masses: Floats, link: float, least: float = 0.01) -> list[Cluster]:
     """Connected parts of weighted points (n, d), two points being linked within the distance `link`.
 
-    Parts of less than `least` of the mass are left out. By falling mass.
+    Parts of less than `least` of the mass are left out, but the largest stays. By falling mass.
     """
     pairs = cKDTree(points).query_pairs(link, output_type="ndarray")
     graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(points), len(points)))
@@ -59,7 +59,7 @@ def find_clusters(points: Floats, masses: Floats, link: float, least: float = 0.
     mass = np.bincount(part, masses, minlength=count)
     found = []
     for index in np.argsort(-mass):
-        if mass[index] < least * mass.sum():
+        if found and mass[index] < least * mass.sum():
             break
         found.append(_cluster(points[part == index], masses[part == index], float(mass.sum())))
     return found
