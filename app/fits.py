@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+import tokensphere
 from tokensphere.durable import replace_whole
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.rings import check_order, from_nested, to_nested
@@ -26,7 +27,13 @@ def write_map(path: str | Path, values: ArrayLike, order: str = "ring") -> None:
     replace_whole(
         target,
         lambda beside: healpy.write_map(
-            str(beside), ordered, nest=order == "nested", dtype=np.float64, overwrite=True, column_names=["DENSITY"]
+            str(beside),
+            ordered,
+            nest=order == "nested",
+            dtype=np.float64,
+            overwrite=True,
+            column_names=["DENSITY"],
+            extra_header=[("CREATOR", f"tokensphere {tokensphere.__version__}")],
         ),
     )
 

@@ -2,6 +2,7 @@
 
 import platform
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,6 +33,15 @@ def origin(threads: int, seed: int | None = None) -> dict[str, Any]:
         "seed": seed,
         "commit": commit(),
     }
+
+
+def in_words(record: Mapping[str, Any]) -> str:
+    """An origin record on one line."""
+    commit = "" if record["commit"] is None else f", commit {record['commit']}"
+    return (
+        f"Written by tokensphere {record['versions']['tokensphere']}{commit}, Python {record['versions']['python']}, "
+        f"{record['platform']}, {record['threads']} threads, seed {record['seed']}"
+    )
 
 
 @cache

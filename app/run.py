@@ -17,7 +17,7 @@ from tokensphere.folder import RunFolder, check_free, clear, locked
 from tokensphere.layout import Layout
 from tokensphere.memory import check_memory
 from tokensphere.meshes.errors import InputError
-from tokensphere.origin import origin
+from tokensphere.origin import in_words, origin
 from tokensphere.pde.errors import NumericalError
 from tokensphere.pde.march import State, march
 from tokensphere.pde.threads import set_threads, threads
@@ -115,7 +115,7 @@ def _begin(task: Task, folder: RunFolder, config: Config) -> _Run:
     )
     clear(folder)
     with disk_guard(folder.path, 0.0, 0):
-        replace_text(folder.configuration, checkpoint.configuration)
+        _write_configuration(folder, checkpoint)
     return _Run(task, folder, config, checkpoint, folder.open_records())
 
 
@@ -126,9 +126,13 @@ def _continue(task: Task, folder: RunFolder, config: Config, old: Checkpoint) ->
     folder.summary.unlink(missing_ok=True)
     forget_spare(folder.solution)
     with disk_guard(folder.path, old.state.time, old.state.step):
-        replace_text(folder.configuration, checkpoint.configuration)
+        _write_configuration(folder, checkpoint)
         write_checkpoint(folder.checkpoint, checkpoint)
     return _Run(task, folder, config, checkpoint, folder.open_records())
+
+
+def _write_configuration(folder: RunFolder, checkpoint: Checkpoint) -> None:
+    replace_text(folder.configuration, f"# {in_words(checkpoint.origin)}\n{checkpoint.configuration}")
 
 
 def _note_changes(old: Checkpoint) -> None:

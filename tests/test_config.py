@@ -103,6 +103,13 @@ def test_design_example_is_accepted_and_defaults_are_filled_in() -> None:
     assert len(config.save_times) == 21
 
 
+def test_every_example_is_accepted() -> None:
+    examples = sorted((Path(__file__).parents[1] / "examples").glob("*.toml"))
+    assert len(examples) >= 3
+    for example in examples:
+        load(example)
+
+
 def test_save_times_are_exact_at_awkward_ends() -> None:
     for end in (0.1, 1 / 3, 2.7, 10.0, 1e-9):
         for saves in (1, 3, 7, 20):

@@ -72,6 +72,28 @@ def test_sweeps_that_are_none_are_refused(
         expand(circle_tables, over, zipped=zipped)
 
 
+def test_phases_of_a_member_are_those_of_theory_and_are_drawn(tmp_path: Path) -> None:
+    """Case A of theory §1.5 at beta = 10: the distance to E is above .3 again at t = 2.52."""
+    from tokensphere.config.reading import apply_settings, read
+    from tokensphere.sweep.collection import collect
+    from tokensphere.sweep.figures import OUTCOMES, draw_sweep, outcomes
+    from tokensphere.validation.phases import Thresholds
+
+    example = Path(__file__).parents[1] / "examples" / "exit_sweep.toml"
+    raw = apply_settings(read(example), ["time.end=3", "time.saves=60", "output.figures=false"])
+    members = expand(raw, {"attention.beta": [10.0, 12.0], "mesh.cells": [128, 256]}, zipped=False)
+    for member in members:
+        if member.values != {"attention.beta": 12.0, "mesh.cells": 128}:  # one stays missing
+            execute(member.config, tmp_path / "members" / member.name)
+    found = collect(members, tmp_path / "members", False, Thresholds(0.3, 1.1, 0.3, 0.3), {})
+    assert float(found.exit_time[0, 1]) == pytest.approx(2.52, abs=0.02)
+    assert float(found.exit_time[1, 1]) > float(found.exit_time[0, 1])
+    assert np.isnan(found.exit_time[1, 0])
+    left = OUTCOMES.index("left E again")
+    assert outcomes(found).values.tolist() == [[left, left], [-1, left]]
+    assert {path.name for path in draw_sweep(found, tmp_path)} == {"plateau.png", "exit_time.png", "phases.png"}
+
+
 def densities(folder: Path) -> dict[str, bytes]:
     return {path.name: read_solution(path / "solution.nc").density.values.tobytes() for path in folder.iterdir()}
 

@@ -93,10 +93,14 @@ class OutputTable(Table):
 
 
 class SweepTable(Table):
-    """Parameters of `tokensphere sweep`: dotted keys with their values, combined in a product or, zipped, in step."""
+    """Parameters of `tokensphere sweep`: dotted keys with their values, combined in a product or, zipped, in step; and
+    the distances to E at which a density counts as concentrated, and as having left E after being inside."""
 
-    over: dict[str, list[Any]]
+    over: dict[str, list[Any]] = Field(default_factory=dict)
     zip: bool = False
+    concentrated: Positive = 0.2
+    inside: Positive = 0.12
+    outside: Positive = 0.15
 
 
 class Config(Table):

@@ -15,6 +15,7 @@ from tokensphere.meshes.errors import InputError
 from tokensphere.records import read_records
 from tokensphere.store import read_solution
 from tokensphere.sweep.members import Member
+from tokensphere.validation.phases import Thresholds, distance_to_eigenspace, read_phases
 
 Array = NDArray[np.float64]
 
@@ -34,14 +35,16 @@ MEANINGS = {
 }
 
 
-def collect(members: list[Member], root: Path, zipped: bool) -> Any:
+def collect(
+    members: list[Member], root: Path, zipped: bool, thresholds: Thresholds, attributes: Mapping[str, str]
+) -> Any:
     """An xarray.Dataset over the parameters (product) or over `member` (zipped), NaN where a member is missing.
 
-    Besides one number per member it holds `time` and `w2` at the saves, as far as members have them.
+    attributes: where it comes from. Besides one number per member it holds `time` and `w2` at the saves.
     """
     import xarray
 
-    facts = [member_facts(RunFolder(root / member.name)) for member in members]
+    facts = [member_facts(RunFolder(root / member.name), thresholds) for member in members]
     keys = list(members[0].values)
     if zipped:
         dims: tuple[str, ...] = ("member",)
@@ -66,7 +69,7 @@ def collect(members: list[Member], root: Path, zipped: bool) -> Any:
     return xarray.Dataset(
         {**variables, "folder": (dims, names)},
         coords=coordinates,
-        attrs={"title": "a sweep of mean-field transformer densities", "Conventions": "CF-1.13"},
+        attrs={"title": "a sweep of mean-field transformer densities", "Conventions": "CF-1.13", **attributes},
     )
 
 
@@ -75,7 +78,7 @@ def write_collection(dataset: Any, path: Path) -> None:
     replace_whole(path, lambda beside: dataset.to_netcdf(beside, engine="h5netcdf"))
 
 
-def member_facts(folder: RunFolder) -> dict[str, Any]:
+def member_facts(folder: RunFolder, thresholds: Thresholds) -> dict[str, Any]:
     """The numbers of one member; {"finished": 0.0} where it is not finished."""
     if not folder.summary.exists():
         return {"finished": 0.0}
@@ -93,16 +96,15 @@ def member_facts(folder: RunFolder) -> dict[str, Any]:
         "time_final": _at(records, "time", -1),
         "steps": _at(records, "step", -1),
     }
-    return facts | _phases(folder) | _saved_curves(folder, records)
+    return facts | _phases(folder, thresholds) | _saved_curves(folder, records)
 
 
-def _phases(folder: RunFolder) -> dict[str, float]:
+def _phases(folder: RunFolder, thresholds: Thresholds) -> dict[str, float]:
     """Phases read off the distance to E at the saves, where there is an E and enough saves."""
     import json
 
     from tokensphere.config.building import build_mesh
     from tokensphere.config.reading import load
-    from tokensphere.validation.phases import distance_to_eigenspace, read_phases
 
     limit = json.loads(folder.summary.read_text(encoding="utf-8"))["limit"]
     if not limit["defined"]:
@@ -111,7 +113,7 @@ def _phases(folder: RunFolder) -> dict[str, float]:
     mesh = build_mesh(load(folder.configuration).mesh)
     distances = distance_to_eigenspace(mesh, solution.density.values, np.array(limit["basis"]))
     try:
-        phases = read_phases(solution.time.values, distances)
+        phases = read_phases(solution.time.values, distances, thresholds)
     except InputError:
         return {}
     return {name: float(getattr(phases, name)) for name in ("concentration_time", "plateau", "exit_time")}

@@ -1,5 +1,6 @@
 """A sweep from its configuration to its folder: only what is missing is run, then everything is collected."""
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from tokensphere.config.writing import toml
 from tokensphere.durable import replace_text
 from tokensphere.folder import RunFolder
 from tokensphere.meshes.errors import InputError
+from tokensphere.origin import origin
 from tokensphere.sweep.cluster import Result, is_finished, run_members
 from tokensphere.sweep.collection import collect, write_collection
 from tokensphere.sweep.members import Member, expand, parse_over
@@ -61,7 +63,9 @@ def sweep(
     out.mkdir(parents=True, exist_ok=True)
     root = out / "members"
     missing = [member for member in members if not is_finished(member, RunFolder(root / member.name))]
-    replace_text(out / "sweep.toml", toml({**raw, "sweep": {"over": lists, "zip": zipped}}))
+    table = table.model_copy(update={"over": lists, "zip": zipped})
+    text = toml({**raw, "sweep": table.model_dump()})
+    replace_text(out / "sweep.toml", text)
     done = len(members) - len(missing)
     listener(done, len(members), None)
     results: list[Result] = []
@@ -73,7 +77,8 @@ def sweep(
     if missing:
         run_members(missing, root, workers=workers, threads=threads, scheduler=scheduler, report=report, stop=stop)
     interrupted = len(results) < len(missing)
-    _write(members, root, out, zipped, changed=bool(missing))
+    if missing or not (out / "sweep.nc").exists():
+        _collect(members, root, out, table, text)
     failed = [result for result in results if result.status == "failed"]
     return Outcome(
         "interrupted" if interrupted else "finished",
@@ -97,7 +102,7 @@ def _own_table(raw: dict[str, Any]) -> SweepTable:
     from tokensphere.config.complaints import complain
 
     try:
-        return SweepTable.model_validate(raw.get("sweep", {"over": {}}))
+        return SweepTable.model_validate(raw.get("sweep", {}))
     except ValidationError as error:
         raise InputError(complain(error, raw, "sweep")) from None
 
@@ -112,10 +117,18 @@ def _check_folder(out: Path) -> None:
         raise InputError(f"{out} cannot be a sweep folder ({error.strerror}); choose another --out.") from None
 
 
-def _write(members: list[Member], root: Path, out: Path, zipped: bool, changed: bool) -> None:
+def _collect(members: list[Member], root: Path, out: Path, table: SweepTable, text: str) -> None:
+    """sweep.nc and figures/*.png."""
     from tokensphere.sweep.figures import draw_sweep
+    from tokensphere.validation.phases import Thresholds
 
-    if changed or not (out / "sweep.nc").exists():
-        dataset = collect(members, root, zipped)
-        write_collection(dataset, out / "sweep.nc")
-        draw_sweep(dataset, out / "figures")
+    record = origin(threads=0, seed=None)
+    attributes = {
+        "source": f"tokensphere {record['versions']['tokensphere']}",
+        "origin": json.dumps({key: value for key, value in record.items() if key != "threads"}, sort_keys=True),
+        "configuration": text,
+    }
+    thresholds = Thresholds(concentrated=table.concentrated, inside=table.inside, outside=table.outside)
+    dataset = collect(members, root, table.zip, thresholds, attributes)
+    write_collection(dataset, out / "sweep.nc")
+    draw_sweep(dataset, out / "figures")

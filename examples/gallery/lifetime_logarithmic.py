@@ -29,7 +29,7 @@ def compute(quick: bool) -> Result:
     """Solve on the circle and read off when the distance to E exceeds .3 again."""
     result = Result([10.0, 40.0] if quick else [10.0, 40.0, 160.0], [], [])
     for beta in result.betas:
-        mesh = ts.circle(256 if quick else int(512 * max(1.0, np.sqrt(beta / 10))) // 2 * 2)
+        mesh = ts.circle(256 if quick else int(256 * np.sqrt(beta / 10)))
         attention = ts.Attention(np.eye(2), np.diag([1.0, 0.1]), np.diag([1.0, 2.0]), beta)
         times = np.linspace(0, 3.4 + 1.2 * np.log(beta / 10), 161)
         run = ts.solve(mesh, attention, plateau.start(mesh), save_at=times)
@@ -47,7 +47,7 @@ def draw(result: Result) -> Axes:
     ):
         axes.semilogy(times, distance, color=colour, label=f"β = {beta:g}: leaves at {leaving:.3g}")
     axes.axhline(0.3, color="0.5", linestyle=":")
-    axes.set(xlabel="time t", ylabel="distance to E∩S", title="Metastable lifetime, case A: logarithmic in β")
+    plots.dress(axes, "Metastable lifetime, case A: logarithmic in β", "time t", "distance to E∩S")
     axes.legend(frameon=False)
     return axes
 

@@ -50,7 +50,7 @@ def draw(result: Result) -> Axes:
     axes.plot(result.run.times, result.angles, "o", color=plots.CYCLE[0], label="density, masses .7 and .3")
     exact = two_clusters(result.run.model.profile, ANGLE, times)
     axes.plot(times, exact, "--", color=plots.CYCLE[1], label="φ' = −g'(cos φ) sin φ")
-    axes.set(xlabel="time t", ylabel="angle between the clusters (radians)", title=f"Two clusters at β = {BETA:g}")
+    plots.dress(axes, f"Two clusters at β = {BETA:g}", "time t", "angle between the clusters (radians)")
     axes.legend(frameon=False)
     return axes
 

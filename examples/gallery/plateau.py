@@ -34,12 +34,12 @@ def start(mesh: ts.Mesh) -> np.ndarray:
 def compute(quick: bool) -> Result:
     """Solve on the circle for several β; δp is the change of mass on e's side, which cell edges separate exactly."""
     betas = [20.0, 40.0] if quick else [10.0, 20.0, 40.0, 80.0, 160.0]
-    mesh = ts.circle(512 if quick else 2048)
+    mesh = ts.circle(512 if quick else 1024)
     right = mesh.centers[:, 0] > 0
     result = Result(betas, [], [])
     for beta in betas:
         attention = ts.Attention(np.eye(2), np.eye(2), np.diag([1.0, -0.6]), beta)
-        run = ts.solve(mesh, attention, start(mesh), save_at=np.linspace(0, 8, 17))
+        run = ts.solve(mesh, attention, start(mesh), save_at=np.linspace(0, 7, 15))
         moved = (run.densities[-1] - run.densities[0])[right] @ mesh.areas[right]
         result.runs.append(run)
         result.shifts.append(beta * float(moved))
@@ -52,11 +52,7 @@ def draw(result: Result) -> Axes:
     for beta, run, colour in zip(result.betas, result.runs, plots.CYCLE, strict=False):
         axes.semilogy(run.records["time"], run.records["w2_to_limit"], color=colour, label=f"β = {beta:g}")
         axes.axhline(2 * np.sqrt(0.0398 / beta), color=colour, linestyle=":", linewidth=1)
-    axes.set(
-        xlabel="time t",
-        ylabel="W₂(ρₜ, Π♯ρ₀), chordal",
-        title="Two phases: exponential, then a plateau (dotted: 2√(δp))",
-    )
+    plots.dress(axes, "Two phases: exponential, then a plateau (dotted: 2√(δp))", "time t", "W₂(ρₜ, Π♯ρ₀), chordal")
     axes.legend(frameon=False)
     return axes
 

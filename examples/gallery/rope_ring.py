@@ -38,9 +38,7 @@ def draw(run: Solution) -> Axes:
     axes.plot(
         times, ring_colatitude(run.model.profile, 1.2, times), "--", color=plots.CYCLE[1], label="thin ring, exact"
     )
-    axes.set(
-        xlabel="time t", ylabel="mean colatitude (radians)", title="RoPE with product data: a ring closes on the pole"
-    )
+    plots.dress(axes, "RoPE with product data: a ring closes on the pole", "time t", "mean colatitude (radians)")
     axes.legend(frameon=False)
     return axes
 
