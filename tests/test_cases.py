@@ -11,6 +11,10 @@ from tokensphere.meshes.levels import refine
 from tokensphere.meshes.mesh import Mesh
 from tokensphere.validation.cases import TOPICS, all_cases, registry, run_cases
 from tokensphere.validation.cases.registry import Case, Row, below, case, fitted_order, order_row, pair_orders, run
+from tokensphere.validation.cases.transport import solved, zero_temperature
+from tokensphere.validation.exact_distances import chordal_squared
+from tokensphere.validation.projection import Projection
+from tokensphere.validation.refined_run import as_document, refined_run
 from tokensphere.validation.refinement import density_error, observed_order, refined_functionals, two_level
 
 
@@ -106,3 +110,22 @@ def test_density_error_vanishes_for_refined_data() -> None:
     coarse = averages(circle(32))
     assert density_error(circle(64), coarse, refine(circle(32), coarse)) == 0.0
     assert density_error(circle(64), averages(circle(32)), averages(circle(64))) < 1e-4
+
+
+def test_a_run_is_reported_with_its_discretisation_error() -> None:
+    def solve(mesh: Mesh, rho0: np.ndarray) -> np.ndarray:
+        return solved(mesh, zero_temperature(np.diag([1.0, 0.0])), rho0, np.array([0.0, 1.0, 2.0]))[0]
+
+    mesh = circle(128)
+    rho0 = np.full(128, 1 / (2 * np.pi))
+    found = refined_run(mesh, rho0, solve, Projection(np.diag([1.0, 0.0])))
+    exact = np.sqrt(chordal_squared(np.exp(-np.array([0.0, 1.0, 2.0])), 2, 1))
+    distance = found["w2_to_limit"]
+    assert np.all(np.abs(distance.value - exact) <= distance.error + 1e-6)
+    assert np.all(distance.error < circle(64).width ** 2)
+    assert np.allclose(found["mass_on_side"].value, 0.5, atol=1e-9)
+    assert np.all(found["density_l1"].error[1:] > 0)
+    assert {"mean_x", "mean_y", "density_min", "density_max", "w2_nearest"} <= set(found)
+    document = json.loads(json.dumps(as_document(np.arange(3.0), found), allow_nan=False))
+    assert len(document["w2_to_limit"]["error"]) == len(document["times"]) == 3
+    assert "w2_to_limit" not in refined_run(mesh, rho0, solve, None, fine=solve(mesh, rho0))
