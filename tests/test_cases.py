@@ -1,10 +1,13 @@
 """The registry of validation cases, its helpers, and two-level refinement."""
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tokensphere.cli import status
 from tokensphere.meshes.circle import circle
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.levels import refine
@@ -129,3 +132,17 @@ def test_a_run_is_reported_with_its_discretisation_error() -> None:
     document = json.loads(json.dumps(as_document(np.arange(3.0), found), allow_nan=False))
     assert len(document["w2_to_limit"]["error"]) == len(document["times"]) == 3
     assert "w2_to_limit" not in refined_run(mesh, rho0, solve, None, fine=solve(mesh, rho0))
+
+
+def test_check_refine_prints_every_number_with_its_error(
+    write_config: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(write_config())
+    assert status(["check", path, "--refine"]) == 0
+    assert "w2_to_limit = " in capsys.readouterr().out
+    assert status(["check", path, "--refine", "--json", "--set", "time.end=0.5"]) == 0
+    refined = json.loads(capsys.readouterr().out)["refined"]
+    assert refined["times"] == [0.0, 0.125, 0.25, 0.375, 0.5]
+    assert 0 < refined["w2_to_limit"]["error"][-1] < 0.01
+    assert status(["check", path, "--refine", "--set", "attention.value=[[1.0,0.2],[0.0,-0.6]]", "--json"]) == 1
+    assert "w2_to_limit" not in json.loads(capsys.readouterr().out)["refined"]
