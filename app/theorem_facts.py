@@ -16,11 +16,12 @@ Array = NDArray[np.float64]
 
 
 def theorem_facts(
-    task: Task, folder: RunFolder, records: Mapping[str, Array], checked: Sequence[Any]
+    task: Task, folder: RunFolder, records: Mapping[str, Array], checked: Sequence[Any], metric: str = "chordal"
 ) -> dict[str, Any]:
     """Bound, phases, regularity and terminal state of a finished run under an attention head; a reason for other runs.
 
-    A run whose saves cannot be judged keeps its summary: the reason stands where the facts would.
+    metric: of the recorded distance. A run whose saves cannot be judged keeps its summary: the reason stands where the
+    facts would.
     """
     if task.attention is None:
         return {"reason": "the theorem is about a density under an attention head, not about a joint law"}
@@ -39,6 +40,7 @@ def theorem_facts(
             list(checked),
             distances,
             lambda density: task.flow.field(density).speeds,
+            metric=metric,
         )
     except (InputError, NumericalError) as error:
         return {"reason": str(error)}

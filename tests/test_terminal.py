@@ -106,7 +106,7 @@ CLUSTERED = [name for name, facts in seven_cases().items() if facts[4] != "smear
 
 @pytest.mark.parametrize("name", CLUSTERED)
 def test_tokens_reach_what_is_predicted(name: str) -> None:
-    value, interaction, beta, end, expected, index = seven_cases()[name]
+    value, interaction, beta, end, _, index = seven_cases()[name]
     tokens = tokens_of(value, interaction, beta, 2 * end)
     found = reached_tokens(tokens, value, interaction, beta)
     predicted = predict_terminal(value, interaction, beta, dominant_line(value, interaction)).name

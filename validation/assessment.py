@@ -73,13 +73,14 @@ def assess_run(
     distances: tuple[Floats, Floats, Floats] | None = None,
     speeds: Callable[[Floats], Floats] | None = None,
     thresholds: Thresholds | None = None,
+    metric: str = "chordal",
 ) -> dict[str, Any]:
     """Regularity along the run, bound, phases, terminal state and predictions: plain dicts, lists, floats, strings.
 
     times (saves,), densities (saves, cells) with the start first; checked: records of H1, H2, H3 where they are known
-    (else from densities[0]); distances: (times, W2 to the limit, error bars) of a recorded curve; speeds: density →
-    normal speeds at the face points, for the lower bound of positivity (None: left out). Parts that do not apply carry
-    a "reason" instead of numbers.
+    (else from densities[0]); distances: (times, W2 to the limit, error bars) of a recorded curve in `metric`; speeds:
+    density → normal speeds at the face points, for the lower bound of positivity (None: left out). Parts that do not
+    apply carry a "reason" instead of numbers.
     """
     hypotheses = check_hypotheses(mesh, attention, densities[0]) if checked is None else list(checked)
     along = follow(mesh, times, densities, speeds)
@@ -90,7 +91,7 @@ def assess_run(
             "minimum_lower_bound": along.lower_bounds.tolist(),
             "lipschitz": along.constants.tolist(),
         },
-        "bound": _bound(attention, hypotheses, distances),
+        "bound": _bound(attention, hypotheses, distances, metric),
         "phases": _phases(mesh, attention, times, densities, thresholds),
         "terminal": _terminal(mesh, attention, times, densities),
         "predictions": predictions(attention),
@@ -124,7 +125,7 @@ def assess_sweep(curves: Sequence[Curve], c: float, D: float, widths: Floats | N
 
 
 def _bound(
-    attention: Attention, checked: Sequence[Hypothesis], distances: tuple[Floats, Floats, Floats] | None
+    attention: Attention, checked: Sequence[Hypothesis], distances: tuple[Floats, Floats, Floats] | None, metric: str
 ) -> dict[str, Any]:
     second = next((dict(item.details) for item in checked if item.name == "H2"), {})
     if distances is None or not second or not math.isfinite(second["moment"]) or second["rate"] <= 0:
@@ -135,11 +136,12 @@ def _bound(
         return {"verdict": "undecided", "reason": "there is no measured distance to the limit."}
     p = min(float(second["p"]), 2.0)
     curve = Curve(attention.beta, times[usable], values[usable], np.nan_to_num(errors[usable]))
-    judged = judge_bound([curve], float(second["rate"]), decay_prefactor(p, float(second["moment"])))
+    judged = judge_bound([curve], float(second["rate"]), decay_prefactor(p, float(second["moment"]), metric))
     document: dict[str, Any] = _plain(asdict(judged))
     document["predicted_rate_supremum"] = second["rate_supremum"]
     try:
-        document["fitted_rate"] = _plain(asdict(fit_rate(curve.times, curve.distances, window=_window(curve.distances))))
+        rate = fit_rate(curve.times, curve.distances, window=_window(curve.distances))
+        document["fitted_rate"] = _plain(asdict(rate))
     except InputError as error:
         document["fitted_rate"] = {"reason": str(error)}
     return document

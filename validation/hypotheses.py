@@ -101,7 +101,7 @@ def hypothesis_two(
         "largest_admissible_p": limit.supremum,
         "largest_admissible_p_uncertainty": limit.uncertainty,
         "smallest_scale_seen": limit.scale,
-        "rate": asked / 2 * projection.gap / largest_stretch if found and math.isfinite(found.value) else 0.0,
+        "rate": min(asked, 2.0) / 2 * projection.gap / largest_stretch if found and math.isfinite(found.value) else 0.0,
         "rate_supremum": max(best, 0.0) / 2 * projection.gap / largest_stretch,
     }
     verdict = _moment_verdict(limit, asked, p is not None)

@@ -57,7 +57,7 @@ def find_clusters(points: Floats, masses: Floats, link: float, least: float = 0.
     graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(points), len(points)))
     count, part = connected_components(graph, directed=False)
     mass = np.bincount(part, masses, minlength=count)
-    found = []
+    found: list[Cluster] = []
     for index in np.argsort(-mass):
         if found and mass[index] < least * mass.sum():
             break
