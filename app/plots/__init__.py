@@ -7,7 +7,7 @@ Maps of the sphere: ``density_map``, ``sphere_figure``, ``time_series_figure``; 
 """
 
 from tokensphere.plots.animation import write_animation
-from tokensphere.plots.canvas import new_figure, save
+from tokensphere.plots.canvas import dress, new_figure, save
 from tokensphere.plots.circle import circle_density, circle_figure
 from tokensphere.plots.colours import CYCLE, ColourScale, colour_scale
 from tokensphere.plots.curves import (
@@ -41,6 +41,7 @@ __all__ = [
     "colour_bar",
     "colour_scale",
     "density_map",
+    "dress",
     "energy_curve",
     "fit_decay",
     "label_curve",

@@ -53,13 +53,24 @@ def wasserstein_curve(
 
 
 def minimum_density(
-    times: ArrayLike, minima: ArrayLike, axes: Axes | None = None, *, unit: str = "per steradian"
+    times: ArrayLike,
+    minima: ArrayLike,
+    axes: Axes | None = None,
+    *,
+    bound: tuple[ArrayLike, ArrayLike] | None = None,
+    unit: str = "per steradian",
 ) -> Axes:
-    """Least density over the cells against time; a value of exactly 0 is marked at the bottom, not left out."""
+    """Least density over the cells against time, with a lower ``bound`` (times, values) dotted.
+
+    A value of exactly 0 is marked at the bottom, not left out.
+    """
     where = given_or_new(axes)
     time, value = np.asarray(times, dtype=float), np.asarray(minima, dtype=float)
     positive = value > 0.0
     where.semilogy(time[positive], value[positive], color=GREEN, linewidth=2.0)
+    if bound is not None:
+        where.semilogy(*bound, ":", color=BLUE, linewidth=1.3, label="lower bound min ρ₀·e^(−∫ max div v)")
+        where.legend(fontsize=8, frameon=False)
     empty = np.isfinite(value) & ~positive
     if empty.any():
         where.plot(

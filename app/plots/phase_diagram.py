@@ -114,16 +114,16 @@ def label_curve(
 ) -> Axes:
     """The graph ξ ↦ x(ξ) of a maximiser: unit vectors (labels,3) on an empty globe, coloured by label (cyclic colours).
 
-    Points on the far side are drawn small and pale.
+    Points on the far side are drawn small and pale. Without a ``view`` the globe is seen from where the points are.
     """
-    chosen = view if view is not None else Orthographic((1.0, 0.6, 0.6))
+    chosen = view if view is not None else _facing(np.asarray(points, dtype=float))
     where = given_or_new(axes, 5.2, 5.2)
     vectors, angle = np.asarray(points, dtype=float), np.asarray(labels, dtype=float)
     x, y, visible = chosen.flatten(vectors)
     where.fill(*outline(chosen).T, facecolor="#5b6770", edgecolor="0.25")
     draw_graticule(where, chosen)
     shades = Normalize(0.0, period)
-    for seen, size, edge, alpha in ((~visible, 9.0, 0.0, 0.45), (visible, 34.0, 0.6, 1.0)):
+    for seen, size, edge, alpha in ((~visible, 16.0, 0.0, 0.6), (visible, 34.0, 0.6, 1.0)):
         where.scatter(
             x[seen],
             y[seen],
@@ -141,5 +141,14 @@ def label_curve(
     where.set_title(title, fontsize=11, loc="left")
     paint = ScalarMappable(shades, LABEL_MAP)
     bar = where.figure.colorbar(paint, ax=where, orientation="horizontal", fraction=0.045, pad=0.03)
-    bar.set_label("label ξ (radians); small pale points lie on the far side", fontsize=8.5)
+    bar.set_label("label ξ; small pale points lie on the far side", fontsize=8.5)
     return where
+
+
+def _facing(points: np.ndarray) -> Orthographic:
+    """A view from the side of the points' mean, from a little above; the usual one where they have none."""
+    mean = points.mean(axis=0)
+    if np.linalg.norm(mean) < 0.2:
+        return Orthographic((1.0, 0.6, 0.6))
+    seen = mean / np.linalg.norm(mean) + np.array([0.0, 0.0, 0.25])
+    return Orthographic((float(seen[0]), float(seen[1]), float(seen[2])))

@@ -11,8 +11,8 @@ DECREASE = 1e-9  # of the largest energy: a fall below this is round-off
 
 
 def joint_in_words(run: RunData) -> list[Verdict]:
-    """Energy, concentration of the slices and mean of the content, as far as they are recorded."""
-    return [*_energy(run), *_slices(run), *_mean(run)]
+    """What became of the law; energy, concentration of the slices and mean of the content, as far as recorded."""
+    return [*_outcome(run), *_energy(run), *_slices(run), *_mean(run)]
 
 
 def greatest_energy(run: RunData) -> float | None:
@@ -22,6 +22,18 @@ def greatest_energy(run: RunData) -> float | None:
         return None
     kernel = build_kernel(table, run.mesh.dimension)
     return 0.5 * float(kernel.profile.value(np.array(1.0)))
+
+
+def _outcome(run: RunData) -> list[Verdict]:
+    facts = run.summary.get("joint") or {}
+    found = []
+    if facts.get("verdict"):
+        shape = f"; its points lie on: {facts['shape']}" if facts.get("shape") else ""
+        found.append(Verdict("note", f"The joint law is {facts['verdict']}{shape}."))
+    known = facts.get("dichotomy") or {}
+    if known.get("reason"):
+        found.append(Verdict("note", f"What theory expects of this kernel: {known['reason']}"))
+    return found
 
 
 def _energy(run: RunData) -> list[Verdict]:

@@ -91,7 +91,7 @@ def regularity_section(run: RunData) -> str:
     drawn = new_figure(6.6, 2.4 * panels)
     axes = iter(drawn.subplots(panels, 1, squeeze=False).ravel())
     if least is not None:
-        minimum_density(thinned(run.records["time"]), thinned(least), next(axes), unit=run.unit)
+        minimum_density(thinned(run.records["time"]), thinned(least), next(axes), bound=lower_bound(run), unit=run.unit)
     constants = np.array([lipschitz_constant(run.mesh, density) for density in run.marginal])
     lipschitz_curve(run.times, constants, next(axes), unit=run.unit)
     if mass is not None:
@@ -102,6 +102,15 @@ def regularity_section(run: RunData) -> str:
     )
     alt = f"The largest difference quotient goes from {constants[0]:.3g} to {constants[-1]:.3g}."
     return section("regularity", "Least density, Lipschitz constant, mass", figure(svg_uri(drawn), alt, caption))
+
+
+def lower_bound(run: RunData) -> tuple[Array, Array] | None:
+    """Times and lower bounds of the density from the summary, where they are positive."""
+    facts = (run.summary.get("theorem") or {}).get("regularity") or {}
+    if not facts.get("minimum_lower_bound"):
+        return None
+    time, bound = np.array(facts["time"], dtype=float), np.array(facts["minimum_lower_bound"], dtype=float)
+    return time[bound > 0], bound[bound > 0]
 
 
 def energy_section(run: RunData) -> str:

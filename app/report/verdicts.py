@@ -20,7 +20,7 @@ def verdicts(run: RunData, plateau: float | None) -> list[Verdict]:
         *hypotheses_in_words(run.summary.get("hypotheses") or []),
         *distance_in_words(run, plateau),
         *conservation(run),
-        *assessed(run.summary.get("assessment") or {}),
+        *assessed(run.summary.get("theorem") or {}),
         *next_phase(run),
     ]
 
@@ -91,13 +91,20 @@ def distance_in_words(run: RunData, plateau: float | None) -> list[Verdict]:
     return found
 
 
-def assessed(assessment: Mapping[str, Any]) -> list[Verdict]:
-    """The verdict on Theorem 1's bound, where the summary has one."""
-    bound = assessment.get("bound") or {}
-    if not bound.get("reason"):
-        return []
-    kind = bound.get("verdict") if bound.get("verdict") in VERDICTS else "note"
-    return [Verdict(str(kind), f"Bound of Theorem 1: {bound['reason']}")]
+def assessed(theorem: Mapping[str, Any]) -> list[Verdict]:
+    """The verdict on Theorem 1's bound and the state reached, where the summary has them."""
+    found = []
+    bound, terminal = theorem.get("bound") or {}, theorem.get("terminal") or {}
+    if bound.get("reason"):
+        kind = bound.get("verdict") if bound.get("verdict") in VERDICTS else "note"
+        found.append(Verdict(str(kind), f"Bound of Theorem 1: {bound['reason']}"))
+    if terminal.get("reason"):
+        name = (terminal.get("reached") or {}).get("name")
+        state = ", ".join(str(word) for word in (name, terminal.get("state")) if word)
+        found.append(
+            Verdict("note", f"State at the end: {state}; {terminal['reason']}" if state else terminal["reason"])
+        )
+    return found
 
 
 def _rate_in_words(run: RunData) -> list[Verdict]:
