@@ -27,10 +27,7 @@ def limit_functionals(
     mean_x, mean_y(, mean_z), density_min, density_max; where there is a limit with a gap also w2_to_limit, w2_nearest
     (theory §1.3(e)) and, for dim E = 1, mass_on_side: the mass with ⟨x,e⟩ > 0.
     """
-    found: dict[str, Functional] = {
-        f"mean_{name}": lambda m, rho, axis=axis: rho @ (m.areas * m.centers[:, axis])
-        for axis, name in enumerate("xyz"[: mesh.dimension])
-    }
+    found: dict[str, Functional] = {f"mean_{name}": _mean(axis) for axis, name in enumerate("xyz"[: mesh.dimension])}
     found["density_min"] = lambda m, rho: rho.min(axis=-1)
     found["density_max"] = lambda m, rho: rho.max(axis=-1)
     if projection is None or projection.gap == 0:
@@ -44,6 +41,10 @@ def limit_functionals(
             [half_space_mass(m, each, limited_gradient(m, each), e) for each in rho]
         )
     return found
+
+
+def _mean(axis: int) -> Functional:
+    return lambda mesh, density: density @ (mesh.areas * mesh.centers[:, axis])
 
 
 def refined_run(
