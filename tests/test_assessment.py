@@ -1,6 +1,7 @@
 """The assessment of runs and sweeps: one document whose parts agree with what was put in."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,9 @@ from tokensphere.meshes.circle import circle
 from tokensphere.pde import densities
 from tokensphere.pde.attention import Attention
 from tokensphere.pde.problem import AttentionFlow
+from tokensphere.run import execute
+from tokensphere.sweep.members import expand
+from tokensphere.sweep.theorem import sweep_theorem
 from tokensphere.validation.assessment import assess_run, assess_sweep, predictions
 from tokensphere.validation.bound import Curve, temperature_term
 from tokensphere.validation.cases.theorem import attention_of, planar, solved
@@ -79,3 +83,24 @@ def test_a_sweep_gives_the_power_of_the_plateau() -> None:
     assert found["plateau"]["temperature_term"] == pytest.approx([temperature_term(b) for b in betas])
     assert -0.5 < found["plateau"]["power_of_temperature_term"]["value"] < -0.3
     assert "reason" in assess_sweep(curves[:2], 1.0, 1.0)["plateau"]["power"]
+
+
+def test_a_sweep_folder_is_judged(tmp_path: Path) -> None:
+    raw = {
+        "mesh": {"kind": "circle", "cells": 64},
+        "attention": {"beta": 10.0, "value": [[1.0, 0.0], [0.0, -0.6]], "query": "identity", "key": "identity"},
+        "initial": {"kind": "polynomial", "constant": 1.0, "linear": [0.4, 0.3]},
+        "time": {"end": 1.0, "saves": 2},
+        "output": {"figures": False},
+    }
+    members = expand(raw, {"attention.beta": [10.0, 20.0, 40.0, float("inf")]}, False)
+    undecided = sweep_theorem(members, tmp_path)
+    assert undecided["verdict"] == "undecided"
+    for member in members:
+        execute(member.config, tmp_path / member.name)
+    found = sweep_theorem(members, tmp_path)
+    assert found["verdict"] == "holds"
+    # theory §1.4: O(1/β) at a fixed time for smooth data
+    assert found["fixed_time_error"]["power"]["value"] == pytest.approx(-1.0, abs=0.1)
+    other = expand(raw, {"mesh.cells": [64, 128]}, False)
+    assert "alone" in sweep_theorem(other, tmp_path)["reason"]

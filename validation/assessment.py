@@ -99,11 +99,18 @@ def assess_run(
     }
 
 
-def assess_sweep(curves: Sequence[Curve], c: float, D: float, widths: Floats | None = None) -> dict[str, Any]:
+def assess_sweep(
+    curves: Sequence[Curve],
+    c: float,
+    D: float,
+    widths: Floats | None = None,
+    fixed_time: tuple[float, Floats, Floats] | None = None,
+) -> dict[str, Any]:
     """The bound over a sweep in β: verdict with constants, and the plateau against β beside √(log(β+1)/β).
 
     curves: one W2 curve for each β; c, D: rate and prefactor that follow from H2; widths: cluster widths at the
     smallest distances, subtracted in squares where given. The plateau of a curve is its smallest distance.
+    fixed_time: (t, β, W2(ρ^β_t, ρ_t)), whose power in β theory says is −1 for smooth data.
     """
     finite = sorted((curve for curve in curves if not math.isinf(curve.beta)), key=lambda curve: curve.beta)
     betas = np.array([curve.beta for curve in finite])
@@ -121,6 +128,15 @@ def assess_sweep(curves: Sequence[Curve], c: float, D: float, widths: Floats | N
             document["plateau"][name] = _plain(asdict(fit_power(betas, np.asarray(values))))
         except InputError as error:
             document["plateau"][name] = {"reason": str(error)}
+    document["fixed_time_error"] = {"reason": "no distances to the run at beta = inf were given."}
+    if fixed_time is not None:
+        time, at, errors = fixed_time
+        document["fixed_time_error"] = {
+            "time": time,
+            "beta": at.tolist(),
+            "distance": errors.tolist(),
+            "power": _plain(asdict(fit_power(at, errors))),
+        }
     return document
 
 

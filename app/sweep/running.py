@@ -118,8 +118,10 @@ def _check_folder(out: Path) -> None:
 
 
 def _collect(members: list[Member], root: Path, out: Path, table: SweepTable, text: str) -> None:
-    """sweep.nc and figures/*.png."""
+    """sweep.nc, figures/*.png and theorem.json."""
+    from tokensphere.summary import to_json
     from tokensphere.sweep.figures import draw_sweep
+    from tokensphere.sweep.theorem import sweep_theorem
     from tokensphere.validation.phases import Thresholds
 
     record = origin(threads=0, seed=None)
@@ -132,3 +134,4 @@ def _collect(members: list[Member], root: Path, out: Path, table: SweepTable, te
     dataset = collect(members, root, table.zip, thresholds, attributes)
     write_collection(dataset, out / "sweep.nc")
     draw_sweep(dataset, out / "figures")
+    replace_text(out / "theorem.json", to_json(sweep_theorem(members, root)))
