@@ -45,8 +45,8 @@ def solve_joint(
         frame: "fixed": slices, here and in the result, are laws of x, and ``labels.weights @ densities[i]`` is the
             content marginal.  "co-rotating": they are laws of u = Q(ξ)x; one velocity serves every slice where b ≡ 1,
             and ``pde.joint.content_marginal`` turns them back.  The two agree for kernels without a gauge.
-        method: "spectral"; "tree" or "direct" (exponential profile; co-rotating where there is a gauge), right relative
-            to the velocity's own size; "auto" takes the spectral field up to β = 8 and where labels mix or turn.
+        method: "spectral"; "log-safe" (exponential profile; co-rotating where there is a gauge), right relative to the
+            velocity's own size; "auto" takes the spectral field up to β = 8 and where labels mix or turn.
         velocity_tolerance: error allowed in a velocity extrapolated in time, relative to the largest speed; h²/10 when
             left out.
         recorders: further functions of the state to record at every step, by name.

@@ -14,6 +14,7 @@ from tokensphere.checkpoint import Checkpoint
 from tokensphere.config import Config
 from tokensphere.durable import replace_text
 from tokensphere.folder import RunFolder
+from tokensphere.joint_facts import joint_facts
 from tokensphere.layout import Layout
 from tokensphere.meshes.errors import InputError
 from tokensphere.pde.attention import Attention
@@ -55,7 +56,8 @@ def write_summary(
         "run": _run_facts(checkpoint, records),
         "limit": limit,
         "hypotheses": checked,
-        "theorem": theorem_facts(task, folder, records, checked),
+        "theorem": theorem_facts(task, folder, records, checked, config.solver.metric),
+        "joint": joint_facts(task, folder),
         "fits": _fits(records),
         # "march" is the whole loop, over all resumptions; the parts are those of the last one.
         "timings": {**seconds, "march": checkpoint.seconds},

@@ -29,7 +29,7 @@ from tokensphere.pde.profiles import Exponential
 Array = NDArray[np.float64]
 
 FRAMES = ("fixed", "co-rotating")
-METHODS = ("auto", "spectral", "tree", "direct")
+METHODS = ("auto", "spectral", "log-safe")
 COARSE = 1.0
 DEEPEST = 3
 SPECTRAL_BETA = 8.0
@@ -75,17 +75,16 @@ def joint_flow(mesh: Mesh, labels: Labels, kernel: Kernel, frame: str = "fixed",
     if method not in METHODS:
         raise InputError(f"method = {method!r} was given, but it must be one of {', '.join(METHODS)}.")
     turned = frame == "fixed" and kernel.is_gauge
-    explicit = method in ("tree", "direct")
-    if explicit and turned:
+    if method == "log-safe" and turned:
         raise InputError(
-            f'method = "{method}" works in u = Q(ξ)x for the {kernel.name} kernel; ask for frame = "co-rotating" or '
+            f'method = "log-safe" works in u = Q(ξ)x for the {kernel.name} kernel; ask for frame = "co-rotating" or '
             'take method = "spectral".'
         )
     steep = isinstance(kernel.profile, Exponential) and kernel.profile.beta > SPECTRAL_BETA
     levels = levels_for(mesh, kernel)
     law: JointField
-    if explicit or (method == "auto" and steep and not turned and not kernel.is_mixing):
-        law = LogSafeField(mesh, labels, kernel, method, levels=levels)
+    if method == "log-safe" or (method == "auto" and steep and not turned and not kernel.is_mixing):
+        law = LogSafeField(mesh, labels, kernel, levels=levels)
     else:
         law = spectral_field(mesh, labels, kernel, fixed=frame == "fixed", levels=levels)
     return JointFlow(mesh, law)

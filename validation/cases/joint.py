@@ -319,15 +319,15 @@ def realised(name: str, mesh: Mesh, realisation: Realisation, end: float) -> lis
 
 @case("joint_orbit_universality")
 def joint_orbit_universality() -> list[Row]:
-    """A three-bump law on a latitude circle by a quantile angle map (fact 4), nside 16, 32 labels."""
+    """A three-bump law on a latitude circle by a quantile angle map (fact 4), nside 8, 32 labels."""
     realisation = orbit_universality(three_bumps, 32, 1.0, kernels.Linear())
-    return realised("joint_orbit_universality", healpix(16), realisation, 6.0)
+    return realised("joint_orbit_universality", healpix(8), realisation, 6.0)
 
 
 @case("joint_universality", level="full")
 def joint_universality() -> list[Row]:
-    """Orbit-wise and gauge universality with 128 labels, nside 32 (fact 4)."""
-    mesh, linear = healpix(32), kernels.Linear()
+    """Orbit-wise and gauge universality with 128 labels, nside 16 (fact 4)."""
+    mesh, linear = healpix(16), kernels.Linear()
     orbit = realised("joint_universality: orbit", mesh, orbit_universality(three_bumps, 128, 1.0, linear), 6.0)
     gauge = realised("joint_universality: gauge", mesh, gauge_universality(mesh, two_bumps(mesh), 128, linear), 6.0)
     return [*orbit, *gauge]
