@@ -1,8 +1,10 @@
 """Verdicts on particle codes: correct ones pass, planted faults are found, and the statistics are calibrated."""
 
+import importlib.util
 import json
 import math
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -274,3 +276,15 @@ def test_transport_of_a_point_from_the_uniform_law():
 def test_a_file_of_one_token_is_judged(run, judge):
     file = Trajectories(TIMES, code(start(run, 1, 9)), np.ones(1))
     assert judge.compare(file).verdict in (CONSISTENT, TOO_FEW)
+
+
+def test_the_example_tells_right_from_wrong(tmp_path):
+    path = Path(__file__).parent.parent / "examples" / "particle_comparison.py"
+    specification = importlib.util.spec_from_file_location("particle_comparison", path)
+    example = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(example)
+    right, wrong = example.main(tmp_path, nside=4, tokens=200, replicates=25)
+    assert right.verdict == CONSISTENT
+    assert right.replay.rms.max() < 1e-3
+    assert wrong.verdict == INCONSISTENT
+    assert (tmp_path / "comparison.png").stat().st_size > 5000

@@ -10,6 +10,7 @@ from tokensphere.pde.attention import Attention
 from tokensphere.pde.errors import NumericalError
 from tokensphere.pde.kernels import Exponential, rope, toeplitz, usa
 from tokensphere.validation import exact_fields, exact_joint, exact_zero_temperature
+from tokensphere.validation.document_runs import document_run
 from tokensphere.validation.integrators import integrate
 from tokensphere.validation.particle_fields import attention_velocity, kernel_velocity, tilted_mean, token_attention
 from tokensphere.validation.particles import advance_labelled, advance_tokens
@@ -181,3 +182,21 @@ def test_bad_tokens_are_refused_with_their_row(positions, weights, message):
 def test_methods_are_refused_where_they_do_not_serve():
     with pytest.raises(InputError, match="spectral"):
         tilted_mean(tokens(3, d=4), tokens(3, d=4), np.full(3, 1 / 3), "spectral")
+
+
+def test_the_documents_runs_end_at_the_maximisers():
+    # β = 1, τ = 20, g = e^{βs}/β: gauge families reach E = g(1)/2, and RoPE has |mean x| = |u0·e3| (§2.3(2), (14)).
+    for name in ("usa", "rope", "prefix"):
+        run = document_run(name, 64, np.random.default_rng(1), tolerance=1e-6)
+        assert run.energy == pytest.approx(np.e / 2, abs=1e-6)
+        assert run.turned_length == pytest.approx(1, abs=1e-6)
+        assert run.time_unit == "exponential(beta=1, factor=1/beta)"
+        assert set(run.as_row()) > {"family", "tokens", "mean", "time unit"}
+        if name == "rope":
+            pole = run.tokens[0, 2]  # R_ξ about e3 leaves u0·e3
+            assert run.mean_length == pytest.approx(abs(pole), abs=1e-6)
+            assert run.mean_length < 0.99
+        if name == "usa":
+            assert run.mean_length == pytest.approx(1, abs=1e-9)
+    with pytest.raises(InputError, match="families"):
+        document_run("alibi", 64, np.random.default_rng(1))

@@ -42,6 +42,7 @@ LEVEL = 0.01
 
 REPLICATES = 160
 SMALLEST_REPLICATE, LARGEST_REPLICATE = 400, 4000
+LARGEST_REFERENCE = 16384
 TOKENS_PER_BETA = 50
 """Replicates hold this many tokens per unit of β, so that a token's neighbours within 1/√β average out."""
 
@@ -171,7 +172,9 @@ class Judge:
         beta = _beta(self._dynamics)
         size = int(np.clip(TOKENS_PER_BETA * beta, SMALLEST_REPLICATE, LARGEST_REPLICATE))
         size = max(2, min(size, int(effective)))
-        many = int(np.clip(effective / 4, 2048, 16384)) if self._moments.labels is None else 2048
+        # Low-discrepancy tokens err like 1/n: a quarter of a large file is plenty, four times a small one.
+        most = LARGEST_REFERENCE if self._moments.labels is None else 2048
+        many = int(np.clip(max(effective / 4, min(4 * effective, 2048)), 256, most))
         steps = sorted({0, *saves})
         key = (tuple(steps), size, many)
         if key not in self._references:

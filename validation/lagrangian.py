@@ -69,7 +69,7 @@ class Parcels:
     @property
     def pieces(self) -> bool:
         """Whether the parcels have an extent."""
-        return self.points.shape[1] > 1
+        return bool(self.points.shape[1] > 1)
 
     def inside(self, parts: int) -> Iterator[Array]:
         """Points (n, d) at the middles of equal parts of every piece, one place after another."""

@@ -158,7 +158,7 @@ def verdicts(
 
 @case("particles-faults", level="full")
 def planted_faults() -> list[Row]:
-    """20,000 tokens, β = 2, no replay: at most 1 alarm in 20 correct codes, no miss in 10 of any fault; β = 6: too few."""
+    """20,000 tokens, β = 2, no replay: at most 1 alarm in 20 correct codes, no miss in 10 per fault; β = 6: too few."""
     nside = 32
     judge, start = fault_judge(2.0, nside)
     correct = verdicts(judge, start, 2.0, 20, 0, nside)
