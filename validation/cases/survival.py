@@ -28,19 +28,19 @@ from tokensphere.validation.cases.registry import Row, below, case
 Array = NDArray[np.float64]
 
 DENSITY = """
-mesh = {kind = "circle", cells = 512}
+mesh = {kind = "circle", cells = 256}
 attention = {beta = 60.0, value = [[1.0, 0.0], [0.0, -0.6]]}
 initial = {kind = "polynomial", linear = [0.4, 0.3]}
-time = {end = 8.0, saves = 16}
+time = {end = 6.0, saves = 12}
 output = {figures = false, checkpoint_every = 1e-9}
 """
 
 JOINT = """
-mesh = {kind = "circle", cells = 256}
-labels = {kind = "circle", count = 12}
+mesh = {kind = "circle", cells = 128}
+labels = {kind = "circle", count = 6}
 kernel = {kind = "toeplitz", cosines = [[1, 1.0]], beta = 4.0}
 initial = {kind = "uniform", perturbation = 0.3, seed = 5}
-time = {end = 12.0, saves = 16}
+time = {end = 10.0, saves = 10}
 output = {figures = false, checkpoint_every = 1e-9}
 """
 
