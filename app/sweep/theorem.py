@@ -26,7 +26,8 @@ def sweep_theorem(members: list[Member], root: Path) -> dict[str, Any]:
     summaries = [_summary(root / member.name) for member in found]
     if not found or not all(summary["limit"]["defined"] for summary in summaries):
         return {"verdict": "undecided", "reason": "no member is finished, or there is no limit to measure against."}
-    second = next((item for item in summaries[0]["hypotheses"] if item["name"] == "H2"), {}).get("details") or {}
+    records = [item for item in summaries[0]["hypotheses"] if item["name"] == "H2"]
+    second: dict[str, Any] = (records[0].get("details") or {}) if records else {}
     if not second.get("rate") or second.get("moment") is None:
         return {"verdict": "undecided", "reason": "no rate follows from H2 for this start."}
     return _judged([(float(member.values[BETA]), root / member.name) for member in found], summaries[0], second)
