@@ -13,6 +13,12 @@ from tokensphere.validation.projection import Projection
 RANDOM = np.random.default_rng(5)
 
 
+@pytest.fixture(autouse=True)
+def same_numbers_in_any_order() -> None:
+    """Every test draws from the start of the stream, whichever tests ran before it in its process."""
+    RANDOM.bit_generator.state = np.random.default_rng(5).bit_generator.state
+
+
 def unit(n: int, d: int) -> np.ndarray:
     x = RANDOM.normal(size=(n, d))
     return x / np.linalg.norm(x, axis=1, keepdims=True)

@@ -10,6 +10,12 @@ from tokensphere.validation.projection import Projection, distinct_eigenvalues
 RANDOM = np.random.default_rng(11)
 
 
+@pytest.fixture(autouse=True)
+def same_numbers_in_any_order() -> None:
+    """Every test draws from the start of the stream, whichever tests ran before it in its process."""
+    RANDOM.bit_generator.state = np.random.default_rng(11).bit_generator.state
+
+
 def frame(d: int) -> np.ndarray:
     return np.linalg.qr(RANDOM.normal(size=(d, d)))[0]
 
