@@ -6,7 +6,7 @@ run's files adds the path of the last good checkpoint with `with_checkpoint` bef
 
 import math
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 from tokensphere.meshes.errors import InputError
 
@@ -60,6 +60,11 @@ class NumericalError(RuntimeError):
         """The same failure, naming the last good checkpoint."""
         self.checkpoint = path
         return self
+
+    def facts(self) -> dict[str, Any]:
+        """When and where it happened, by name; None for what is not known."""
+        names = ("time", "step", "cell", "longitude", "latitude", "courant", "checkpoint")
+        return {"kind": type(self).__name__, **{name: getattr(self, name) for name in names}}
 
     def __str__(self) -> str:
         parts = [f"{self.what} at time {self.time:.10g}, step {self.step}"]

@@ -207,6 +207,48 @@ def test_wrong_arguments_cost_one_sentence(
     assert words in refused(arguments, capsys)
 
 
+def test_a_guard_ends_with_status_one_a_sentence_and_a_document(
+    write_config: Callable[..., Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tokensphere.pde.problem import AttentionFlow
+
+    honest, count = AttentionFlow.field, iter(range(1000))
+
+    def field(self: AttentionFlow, density: np.ndarray) -> object:
+        found = honest(self, density)
+        if next(count) > 5:
+            found.speeds[7] = np.inf
+        return found
+
+    monkeypatch.setattr(AttentionFlow, "field", field)
+    assert status(["run", str(write_config()), "--json"]) == 1
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+    assert document["kind"] == "NonFiniteError"
+    assert document["checkpoint"] == "runs/small/checkpoint.h5"
+    assert document["longitude"] == pytest.approx(360 * (document["cell"] + 0.5) / 64)
+    assert "Traceback" not in captured.err
+    assert f"cell {document['cell']}" in captured.err
+
+
+def test_a_validation_case_that_breaks_shows_no_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tokensphere.validation import cases
+    from tokensphere.validation.cases.registry import Case
+
+    def broken() -> list[cases.Row]:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(cases, "all_cases", lambda: {"broken": Case("broken", "quick", broken, "")})
+    assert status(["validate"]) == 1
+    captured = capsys.readouterr()
+    assert "a fault" in captured.err
+    assert "Traceback" not in captured.err
+    assert status(["--debug", "validate"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
 def test_without_symmetry_or_gap_a_run_still_ends_well_and_says_why_there_is_no_limit(
     write_config: Callable[..., Path],
 ) -> None:

@@ -3,7 +3,7 @@
 import difflib
 import logging
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -33,9 +33,7 @@ def options(
     debug: Annotated[bool, typer.Option("--debug", help="Log in detail, with the place of a failure.")] = False,
 ) -> int | None:
     """Options of every command."""
-    logging.basicConfig(level=logging.DEBUG if debug else logging.WARNING, format="%(name)s: %(message)s")
-    logging.getLogger("tokensphere").setLevel(logging.DEBUG if debug else logging.INFO)
-    logging.getLogger().setLevel(logging.WARNING)
+    _show_logs(debug)
     if version:
         from tokensphere import __version__
 
@@ -43,6 +41,34 @@ def options(
     elif context.invoked_subcommand is None:
         sys.stdout.write(context.get_help() + "\n")
     return 0
+
+
+class _Sentences(logging.Formatter):
+    """Log records without tracebacks: where a failure happened is for --debug."""
+
+    def formatException(self, ei: Any) -> str:
+        return ""
+
+    def format(self, record: logging.LogRecord) -> str:
+        record.exc_text = None  # what another formatter may have left
+        return super().format(record).rstrip()
+
+
+class _Stderr(logging.StreamHandler[TextIO]):
+    """Writes to whatever sys.stderr is at the time."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stderr
+        super().emit(record)
+
+
+def _show_logs(debug: bool) -> None:
+    handler = _Stderr()
+    form = "%(name)s: %(message)s"
+    handler.setFormatter(logging.Formatter(form) if debug else _Sentences(form))
+    log = logging.getLogger("tokensphere")
+    log.handlers[:] = [handler]
+    log.setLevel(logging.DEBUG if debug else logging.INFO)
 
 
 def application(arguments: list[str]) -> int:

@@ -32,14 +32,20 @@ def run(
 
     asked = load(config, settings)
     folder = out or Path("runs") / config.stem
+    from tokensphere.pde.errors import NumericalError
     from tokensphere.progress import progress
     from tokensphere.run import describe, execute
 
     # From here on a signal waits for the end of the step; a second one does not.
-    with deferred(), progress(asked.time.end) as update:
-        outcome = execute(
-            asked, folder, resume=resume, force=force, threads_wanted=threads, update=update, stop=requested
-        )
+    try:
+        with deferred(), progress(asked.time.end) as update:
+            outcome = execute(
+                asked, folder, resume=resume, force=force, threads_wanted=threads, update=update, stop=requested
+            )
+    except NumericalError as error:
+        if json:
+            say_json({"status": "failed", "folder": str(folder), "reason": str(error), **error.facts()})
+        raise
     if json:
         say_json(describe(outcome))
     elif outcome.status == "interrupted":
