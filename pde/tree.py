@@ -18,13 +18,13 @@ Array = NDArray[np.float64]
 Selection = NDArray[np.int64] | NDArray[np.bool_]
 
 LARGEST_LEAF = 8
-SMALLEST_BLOCK = 24
-TASKS = 64
+SMALLEST_PART = 16
+TASKS = 32
 """Parts of the work, dealt out to threads: their number is fixed, so that results do not depend on the threads."""
-OMISSION, TRUNCATION = 0.1, 0.2
-"""Parts of rtol for what is left out of F, and for the error of each of the two rules of truncation.
+OMISSION, TRUNCATION = 0.05, 0.2
+"""Parts of rtol for nodes and for sources left out of F, and for the error of each of the two rules of truncation.
 
-Together log F is off by at most (OMISSION + 2 TRUNCATION) rtol and the mean by at most twice that."""
+Together log F is off by at most 2 (OMISSION + TRUNCATION) rtol and the mean by at most twice that."""
 
 
 class TreePlan:
@@ -55,7 +55,7 @@ class TreePlan:
         tree = bisect(source_points, LARGEST_LEAF)
         self._source_order, self._levels, self._nodes = tree.order, tree.levels, enclose(tree)
         self._columns = np.ascontiguousarray(tree.points.T)
-        targets = bisect(target_points, SMALLEST_BLOCK)
+        targets = bisect(target_points, SMALLEST_PART)
         self._target_order, self._tilts = targets.order, np.ascontiguousarray(targets.points.T)
         self._blocks = target_blocks(targets, flat)
         orders = exponential_orders()

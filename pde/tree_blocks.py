@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from tokensphere.pde.tree_kernels import (
+    BINS,
     BLOCK_ROWS,
     BLOCK_STRIDE,
     CHUNK_ROWS,
@@ -31,8 +32,11 @@ from tokensphere.pde.tree_kernels import (
     add_sources,
     expand,
     expand_cubic,
+    list_sources,
     load_sources,
+    lower_bound,
     moments,
+    pick_sources,
     raise_scale,
     weigh,
 )
@@ -45,8 +49,10 @@ FEWEST_EXPANDED = 12
 WIDEST_EXPANDED = 0.6
 LARGEST_RANGE, LARGEST_THIRD = 3.5, 0.5
 LEAST_COSINE = 0.3
-DIRECT_COST = 1.5
-"""Nanoseconds of one source at one target; the other costs of `expand_node` were measured on the same machine."""
+PART_TARGETS = 32
+MAJOR, MAJOR_COST, MINOR_COST = -10.0, 1.5, 0.8
+"""Nanoseconds of one source at one target in the direct sum; less for nodes whose share of F is below e^MAJOR, since
+parts of the block leave such sources out. The other costs in `expand_node` were measured on the same machine."""
 
 
 @njit(cache=True)
@@ -138,8 +144,8 @@ def expand_node(node, level, first, last, nodes_kept, block, size, place, middle
     else:
         third = stretch * min(reach, reach * math.sqrt(max(1.0 - cosine * cosine, 0.0)) + depth * abs(cosine))
     range_ = reach * radius + third
-    least = 5.0 * size + 300.0 + 4.0 * inside
-    if third > LARGEST_THIRD or range_ > LARGEST_RANGE or least > 0.7 * DIRECT_COST * inside * size:
+    least = 5.0 * size + 4.0 * inside + 800.0
+    if third > LARGEST_THIRD or range_ > LARGEST_RANGE or least > MAJOR_COST * inside * size:
         return 0
     along = tilt[0] * center[0] + tilt[1] * center[1] + tilt[2] * center[2]
     base = node_exponent(tilt, weights, node) - along
@@ -151,7 +157,8 @@ def expand_node(node, level, first, last, nodes_kept, block, size, place, middle
     # relative to the node's own part of F, or to F itself where the node holds a small share of it
     wanted = tolerance * max(math.exp(-range_), math.exp(min(-share, 600.0)) / nodes_kept)
     row, count_terms = choose_degrees(tables, radius, range_, third, stretch, wanted, degrees)
-    if size * (5.0 + 0.2 * count_terms) + 300.0 + 0.15 * inside * count_terms > DIRECT_COST * inside * size:
+    direct = (MAJOR_COST if share > MAJOR else MINOR_COST) * inside * size
+    if least + (0.2 * size + 0.15 * inside) * count_terms > direct:
         return 0
     for k in range(THIRD_DEGREES):
         if degrees[k] >= 0:
@@ -170,20 +177,37 @@ def expand_node(node, level, first, last, nodes_kept, block, size, place, middle
 
 
 @njit(cache=True)
-def pick_sources(picked, count, points, log_masses, first, last, tilt, reach, middle, lower, log_omission):
-    """Append the sources of a node that matter to some target of the block; the new number of picked ones."""
-    for j in range(first, last):
-        x, y, z = points[0, j], points[1, j], points[2, j]
-        exponent = log_masses[j] + (tilt[0] * x + tilt[1] * y + tilt[2] * z)
-        distance = math.sqrt((x - middle[0]) ** 2 + (y - middle[1]) ** 2 + (z - middle[2]) ** 2)
-        if exponent - lower + reach * distance > log_omission:
-            picked[0, count], picked[1, count], picked[2, count], picked[3, count] = x, y, z, exponent
-            count += 1
-    return count
+def add_directly(block, size, reach, lower, middle, omission, listed, count, singles):
+    """Sum the listed sources, in parts of at most PART_TARGETS targets that pick the sources they need."""
+    picked, bounds, bins = singles
+    own_middle = np.empty(3)
+    parts = (size + PART_TARGETS - 1) // PART_TARGETS
+    for part in range(parts):
+        first, last = (size * part) // parts, (size * (part + 1)) // parts
+        d0, d1, d2 = 0.0, 0.0, 0.0
+        for i in range(first, last):
+            d0 += block[DX * BLOCK_STRIDE + i] / (last - first)
+            d1 += block[DY * BLOCK_STRIDE + i] / (last - first)
+            d2 += block[DZ * BLOCK_STRIDE + i] / (last - first)
+        own_reach = 0.0
+        for i in range(first, last):
+            x, y = block[DX * BLOCK_STRIDE + i] - d0, block[DY * BLOCK_STRIDE + i] - d1
+            z = block[DZ * BLOCK_STRIDE + i] - d2
+            own_reach = max(own_reach, x * x + y * y + z * z)
+        own_reach = math.sqrt(own_reach) * (1.0 + 1e-9) + 1e-13 * reach
+        own_lower = lower_bound(listed, count, d0, d1, d2, bounds, own_middle)
+        inherited = lower + (d0 * middle[0] + d1 * middle[1] + d2 * middle[2])
+        if own_lower < inherited:
+            own_lower = inherited
+            own_middle[0], own_middle[1], own_middle[2] = middle[0], middle[1], middle[2]
+        kept = pick_sources(listed, count, own_lower, own_middle, own_reach, omission, bounds, bins, picked)
+        if reach > LARGEST_REACH:
+            raise_scale(block, first, last, picked, kept)
+        add_sources(block, first, last, picked, kept)
 
 
 @njit(cache=True)
-def serve_block(block, size, place, sources, levels, expansion, omission, tolerance, flat, lists, picked, buffers):
+def serve_block(block, size, place, sources, levels, expansion, omission, tolerance, flat, lists, singles, buffers):
     """Fill TOTAL, GX, GY, GZ, relative to e^{SCALE}, for the first ``size`` targets of the block."""
     tilt, reach = place[0], place[1]
     kept, frontier, following, upper = lists
@@ -201,8 +225,8 @@ def serve_block(block, size, place, sources, levels, expansion, omission, tolera
         )
         block[TOTAL * BLOCK_STRIDE + i] = 0.0
         block[GX * BLOCK_STRIDE + i], block[GY * BLOCK_STRIDE + i], block[GZ * BLOCK_STRIDE + i] = 0.0, 0.0, 0.0
-    count_picked = 0
-    log_omission = math.log(omission) - math.log(n)
+    listed = singles[0]
+    count_listed = 0
     for s in range(count):
         node = kept[s]
         level = level_of(node)
@@ -213,11 +237,9 @@ def serve_block(block, size, place, sources, levels, expansion, omission, tolera
             done = expand_node(node, level, first, last, count, block, size, place, middle, lower, sources, expansion,
                                omission, tolerance, flat, buffers)
         if done == 0:
-            count_picked = pick_sources(picked, count_picked, points, log_masses, first, last, tilt, reach, middle,
-                                        lower, log_omission)
-    if reach > LARGEST_REACH:
-        raise_scale(block, size, picked, count_picked)
-    add_sources(block, size, picked, count_picked)
+            count_listed = list_sources(listed, count_listed, points, log_masses, first, last, tilt)
+    if count_listed > 0:
+        add_directly(block, size, reach, lower, middle, omission, listed, count_listed, singles[1:])
 
 
 @njit(cache=True, nogil=True)
@@ -243,7 +265,7 @@ def serve_task(task, tasks, tilts, serve, blocks, sources, levels, expansion, om
         np.empty(2 * leaves, dtype=np.int64),
         np.empty(4 * leaves),
     )
-    picked = np.empty((4, n))
+    singles = (np.empty((4, n)), np.empty((4, n)), np.empty(n), np.empty(BINS + 1))
     for b in range(task, len(starts), tasks):
         size = 0
         for i in range(starts[b], starts[b] + sizes[b]):
@@ -259,7 +281,7 @@ def serve_task(task, tasks, tilts, serve, blocks, sources, levels, expansion, om
             block[DY * BLOCK_STRIDE + i] = tilts[1, row] - middles[b, 1]
             block[DZ * BLOCK_STRIDE + i] = tilts[2, row] - middles[b, 2]
         place = (middles[b], reaches[b], depths[b], normals[b])
-        serve_block(block, full, place, sources, levels, expansion, omission, tolerance, flat, lists, picked, buffers)
+        serve_block(block, full, place, sources, levels, expansion, omission, tolerance, flat, lists, singles, buffers)
         for i in range(size):
             total = block[TOTAL * BLOCK_STRIDE + i]
             log_normaliser[rows[i]] = block[SCALE * BLOCK_STRIDE + i] + math.log(total)

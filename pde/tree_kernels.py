@@ -8,6 +8,8 @@ Targets and sources lie in rows of flat arrays with fixed strides, so that the l
 """
 # mypy: disable-error-code="no-untyped-def"
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -25,6 +27,7 @@ SCRATCH_ROWS = 13
 # rows of a chunk of sources, in steps of STRIDE
 T1, T2, T3, W, V, U = range(6)
 CHUNK_ROWS = 6
+BINS = 64
 
 _SPLIT = 6755399441055744.0  # 1.5 · 2**52: adding it leaves the nearest integer in the low bits
 _LOG2E, _LN2 = 1.4426950408889634, 0.6931471805599453
@@ -228,10 +231,75 @@ def expand_cubic(block, size, terms, exponent, center, p):
         block[GZ * BLOCK_STRIDE + q] += e * (c2 * v + p02 * g1 + p12 * g2)
 
 
+@njit(cache=True, fastmath={"contract"})
+def list_sources(listed, count, points, log_masses, first, last, tilt):
+    """Append sources to the columns of ``listed``: y and log m + ⟨tilt, y⟩; their new number."""
+    z0, z1, z2 = tilt[0], tilt[1], tilt[2]
+    for j in range(last - first):
+        x, y, z = points[0, first + j], points[1, first + j], points[2, first + j]
+        listed[0, count + j] = x
+        listed[1, count + j] = y
+        listed[2, count + j] = z
+        listed[3, count + j] = log_masses[first + j] + (z0 * x + z1 * y + z2 * z)
+    return count + last - first
+
+
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+def lower_bound(listed, count, d0, d1, d2, bounds, middle):
+    """log Σ m e^{⟨z, y⟩} of the listed sources and their mean, at z = z0 + d; bounds: their exponents there."""
+    largest = -np.inf
+    for j in range(count):
+        bounds[j] = listed[3, j] + (d0 * listed[0, j] + d1 * listed[1, j] + d2 * listed[2, j])
+    for j in range(count):
+        largest = max(largest, bounds[j])
+    total, m0, m1, m2 = 0.0, 0.0, 0.0, 0.0
+    for j in range(count):
+        w = exponential(bounds[j] - largest)
+        total += w
+        m0 += w * listed[0, j]
+        m1 += w * listed[1, j]
+        m2 += w * listed[2, j]
+    middle[0], middle[1], middle[2] = m0 / total, m1 / total, m2 / total
+    return largest + math.log(total)
+
+
+@njit(cache=True, fastmath={"contract"})
+def pick_sources(listed, count, lower, middle, reach, omission, bounds, bins, picked):
+    """Copy the listed sources that matter within ``reach``: all left out hold at most ``omission`` of F together.
+
+    ``bounds`` holds exponents on entry, then bounds of log shares of F as e^{lower + ⟨dz, middle⟩} ≤ F. They are
+    binned, and bins are left out from the smallest on. Returns the number of sources picked.
+    """
+    m0, m1, m2 = middle[0], middle[1], middle[2]
+    for j in range(count):
+        x, y, z = listed[0, j] - m0, listed[1, j] - m1, listed[2, j] - m2
+        bounds[j] = (bounds[j] - lower) + reach * math.sqrt(x * x + y * y + z * z)
+    highest = math.log(omission / max(count, 1))  # what lies below may be left out whatever the rest is
+    bins[:] = 0.0
+    for j in range(count):
+        row = int(min(max(bounds[j] - highest, -1.0), BINS - 1.0) + 1.0)
+        bins[row] += 1.0
+    spent = bins[0] * math.exp(highest)
+    row = 1
+    while row < BINS:
+        spent += bins[row] * math.exp(highest + row)
+        if spent > omission:
+            break
+        row += 1
+    threshold = highest + (row - 1.0)
+    kept = 0
+    for j in range(count):
+        if bounds[j] > threshold:
+            picked[0, kept], picked[1, kept] = listed[0, j], listed[1, j]
+            picked[2, kept], picked[3, kept] = listed[2, j], listed[3, j]
+            kept += 1
+    return kept
+
+
 @njit(cache=True, fastmath={"reassoc", "contract"})
-def raise_scale(block, size, picked, count):
+def raise_scale(block, first, last, picked, count):
     """scale ← max(scale, log m + ⟨z, y⟩ of every picked source), a lower bound of log F up to rounding."""
-    for i in range(size):
+    for i in range(first, last):
         d0, d1, d2 = block[DX * BLOCK_STRIDE + i], block[DY * BLOCK_STRIDE + i], block[DZ * BLOCK_STRIDE + i]
         scale = block[SCALE * BLOCK_STRIDE + i]
         for k in range(count):
@@ -240,9 +308,9 @@ def raise_scale(block, size, picked, count):
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
-def add_sources(block, size, picked, count):
-    """Add single sources: columns of ``picked`` are y and log m + ⟨z0, y⟩."""
-    for i in range(size):
+def add_sources(block, first, last, picked, count):
+    """Add single sources to targets first … last−1: columns of ``picked`` are y and log m + ⟨z0, y⟩."""
+    for i in range(first, last):
         d0, d1, d2 = block[DX * BLOCK_STRIDE + i], block[DY * BLOCK_STRIDE + i], block[DZ * BLOCK_STRIDE + i]
         scale = block[SCALE * BLOCK_STRIDE + i]
         total, g0, g1, g2 = 0.0, 0.0, 0.0, 0.0

@@ -48,7 +48,7 @@ def exponential_orders() -> ExponentialOrders:
         for p in range(degrees):
             converted = chebyshev.cheb2poly(terms[q, : p + 1])
             coefficients[q, p, : len(converted)] = converted / c ** np.arange(len(converted))
-    rounding = 4e-16 * np.exp(2.0 * ranges)[:, None]
+    rounding = 1e-15 * np.exp(2.0 * ranges)[:, None]
     value_errors = np.cumsum(terms[:, ::-1], axis=1)[:, ::-1][:, 1 : degrees + 1] + rounding
     slopes = terms * series**2 / ranges[:, None]
     slope_errors = np.cumsum(slopes[:, ::-1], axis=1)[:, ::-1][:, 1 : degrees + 1] + rounding / ranges[:, None]

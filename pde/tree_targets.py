@@ -12,6 +12,7 @@ Blocks = tuple[Integers, Integers, Array, Array, Array, Array]
 
 REACH = 1.2
 """Blocks have |z − z0| ≤ REACH √|z0|: e^{⟨z, ·⟩} is about 1/√|z| wide, so that blocks see about the same sources."""
+SMALLEST_BLOCK = 200
 FIRST_LEVEL = 6  # at least 64 blocks, to have work for all threads
 
 
@@ -29,7 +30,8 @@ def target_blocks(targets: Bisection, flat: bool) -> Blocks:
         if level == targets.levels or (level >= FIRST_LEVEL and sizes.min() <= LARGEST_BLOCK):
             centers, reaches, depths, normals = extents(targets.points, starts, sizes, flat)
             small = reaches <= REACH * np.sqrt(np.maximum(np.linalg.norm(centers, axis=1), 1.0))
-            ready = unserved & ((small & (sizes <= LARGEST_BLOCK)) | (level == targets.levels))
+            small = (sizes <= LARGEST_BLOCK) & (small | (sizes <= SMALLEST_BLOCK))
+            ready = unserved & (small | (level == targets.levels))
             parts.append(
                 (starts[ready], sizes[ready], centers[ready], reaches[ready], depths[ready], normals[ready])
             )
