@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 SPREAD = 0.05
 ENERGY = 0.01
 MEAN = 0.01
+RESOLVED = 2.0
+"""Points this many cell widths apart are one point: slices inside single cells are pinned there (``docs/joint.md``)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +90,7 @@ def outcome(mesh: Mesh, labels: Labels, kernel: Kernel, density: Array, rotation
     order = order_parameters(mesh, labels, density, rotations)
     means = slice_means(mesh, density, rotations)
     points = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-300)
-    shape = recognise(points, labels.weights, max(0.05, 1.5 * mesh.width))
+    shape = recognise(points, labels.weights, max(0.05, RESOLVED * mesh.width))
     collapsed = order.mean_length > 1 - MEAN
     return Outcome(
         _sentence(collapsed, order.largest_spread, energy, known, shape),
