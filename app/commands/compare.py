@@ -16,12 +16,14 @@ def compare(
     threads: Threads = None,
     json: Json = False,
 ) -> int:
-    """Compare a particle code with the density of a run: 1 where they are inconsistent."""
+    """Compare a particle code with the density of a run: 1 where they are inconsistent; draws comparison.png."""
     check_threads(threads)
     from tokensphere.config.building import build_kernel, build_labels
+    from tokensphere.folder import RunFolder
     from tokensphere.pde.threads import set_threads
     from tokensphere.report.loading import load_run
     from tokensphere.validation.comparison import compare_run
+    from tokensphere.validation.particle_figures import plot_comparison
     from tokensphere.validation.time_rows import INCONSISTENT
 
     if threads is not None:
@@ -37,6 +39,9 @@ def compare(
         kernel=None if config.kernel is None else build_kernel(config.kernel, config.dimension),
         labels=None if config.labels is None else build_labels(config.labels),
     )
+    figures = RunFolder(run).figures
+    if figures.is_dir():
+        plot_comparison(answer).get_figure().savefig(figures / "comparison.png")
     if json:
         say_json(answer.as_dict())
     else:
