@@ -30,6 +30,12 @@ class Bisection:
         return (len(self.points) * np.arange(2**level + 1, dtype=np.int64)) >> level
 
 
+def log_masses(masses: Floats) -> Floats:
+    """log m with −inf for an empty source."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(masses))
+
+
 def padded(vectors: Floats, name: str) -> Floats:
     """Vectors (n, 2) or (n, 3) as finite float64 (n, 3), refused otherwise with InputError."""
     array = np.asarray(vectors, dtype=np.float64)
