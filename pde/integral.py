@@ -13,6 +13,7 @@ from tokensphere.pde.costs import spectral_cost, tree_cost
 from tokensphere.pde.direct import log_sum_exp
 from tokensphere.pde.gridded import GriddedPlan, spectral_plan
 from tokensphere.pde.spectral import SpectralPlan
+from tokensphere.pde.tree import TreePlan
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -66,7 +67,7 @@ class AttentionIntegral:
             return self._safe("direct", lambda logs, rows: log_sum_exp(self._tilts[_rows(rows)], self._sources, logs))
         if method == "spectral":
             return self._spectral(spectral_plan(self._sources, attention, points))
-        tree = _tree(self._sources, self._tilts, rtol)
+        tree = TreePlan(self._sources, self._tilts, rtol)
         if method == "tree" or mesh.kind == "circle":
             return self._safe("tree", tree)
         concentration = attention.beta * float(np.linalg.norm(attention.B, 2))
@@ -135,14 +136,6 @@ def log_masses(masses: Array) -> Array:
 
 def _rows(rows: Indices | None) -> Indices | slice:
     return slice(None) if rows is None else rows
-
-
-def _tree(sources: Array, tilts: Array, rtol: float) -> Callable[[Array, Indices | None], Integral]:
-    try:
-        from tokensphere.pde.tree import TreePlan
-    except ImportError:
-        return lambda logs, rows: log_sum_exp(tilts[_rows(rows)], sources, logs)
-    return TreePlan(sources, tilts, rtol)
 
 
 def _check(mesh: Mesh, attention: Attention, points: Array, method: str, rtol: float) -> None:
