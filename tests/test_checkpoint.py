@@ -328,7 +328,7 @@ def test_killed_at_random_moments_it_still_ends_as_the_uninterrupted_run(
     path = write_config(text, "often")
     config: Config = load(path)
     execute(config, tmp_path / "whole", threads_wanted=1)
-    done = subprocess.run([sys.executable, "-c", KILLED, str(path), str(tmp_path / "killed"), "4"], timeout=120)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path), str(tmp_path / "killed"), "3"], timeout=120)
     assert done.returncode == 0
     # Not the whole of solution.nc: in a source tree under work, its record of the commit may change between processes.
     found, expected = (read_solution(tmp_path / name / "solution.nc") for name in ("killed", "whole"))
