@@ -12,6 +12,7 @@ from tokensphere.pde.auto import AutoPlan
 from tokensphere.pde.costs import spectral_cost, tree_cost
 from tokensphere.pde.direct import log_sum_exp
 from tokensphere.pde.gridded import GriddedPlan, spectral_plan
+from tokensphere.pde.sources import log_masses
 from tokensphere.pde.spectral import SpectralPlan
 from tokensphere.pde.tree import TreePlan
 
@@ -126,12 +127,6 @@ def attention_mean(
         raise InputError(f"the density has values from {density.min()} to {density.max()}, but they must be finite, "
                          "at least 0 and somewhere positive.")
     return AttentionIntegral(mesh, attention, points, method, rtol)(density)
-
-
-def log_masses(masses: Array) -> Array:
-    """log m with −inf for an empty source."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(masses))
 
 
 def _rows(rows: Indices | None) -> Indices | slice:

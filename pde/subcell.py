@@ -14,7 +14,7 @@ from tokensphere.meshes.levels import coarsen, coarser
 from tokensphere.meshes.mesh import Mesh
 from tokensphere.pde.attention import Attention
 from tokensphere.pde.direct import log_sum_exp
-from tokensphere.pde.integral import log_masses
+from tokensphere.pde.sources import log_masses
 
 Array = NDArray[np.float64]
 

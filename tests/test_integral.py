@@ -16,8 +16,9 @@ from tokensphere.meshes.quadrature import cell_averages
 from tokensphere.meshes.rings import from_nested
 from tokensphere.pde.attention import Attention
 from tokensphere.pde.direct import log_sum_exp
-from tokensphere.pde.integral import AttentionIntegral, attention_mean, log_masses
+from tokensphere.pde.integral import AttentionIntegral, attention_mean
 from tokensphere.pde.limiter import prolong
+from tokensphere.pde.sources import log_masses
 from tokensphere.pde.subcell import SubcellEstimate, aliasing_error, kernel_levels
 
 Array = NDArray[np.float64]

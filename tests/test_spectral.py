@@ -10,9 +10,9 @@ from tokensphere.meshes.healpix import healpix
 from tokensphere.pde.attention import Attention
 from tokensphere.pde.direct import log_sum_exp
 from tokensphere.pde.gridded import GriddedPlan, grid_degree, measured_tail, spectral_plan
-from tokensphere.pde.integral import log_masses
 from tokensphere.pde.radial import STEPS, band_limit, factorise, radial_weights
 from tokensphere.pde.sites import Sites
+from tokensphere.pde.sources import log_masses
 from tokensphere.pde.spectral import SpectralPlan, _lagrange
 from tokensphere.pde.threads import set_threads, threads
 
