@@ -29,6 +29,7 @@ from tokensphere.pde.tree_kernels import (
     THIRD_DEGREES,
     TILE,
     TOTAL,
+    add_minor_sources,
     add_sources,
     expand,
     expand_cubic,
@@ -50,6 +51,8 @@ WIDEST_EXPANDED = 0.6
 LARGEST_RANGE, LARGEST_THIRD = 3.5, 0.5
 LEAST_COSINE = 0.3
 PART_TARGETS = 32
+SINGLE_REACH = 64.0
+"""Parts of a block of larger |z − z0| use double precision only: up to here single precision errs by 5e-5 at most."""
 MAJOR, MAJOR_COST, MINOR_COST = -10.0, 1.5, 0.8
 """Nanoseconds of one source at one target in the direct sum; less for nodes whose share of F is below e^MAJOR, since
 parts of the block leave such sources out. The other costs in `expand_node` were measured on the same machine."""
@@ -177,10 +180,10 @@ def expand_node(node, level, first, last, nodes_kept, block, size, place, middle
 
 
 @njit(cache=True)
-def add_directly(block, size, reach, lower, middle, omission, listed, count, singles):
+def add_directly(block, size, reach, lower, middle, omission, minor_share, listed, count, singles):
     """Sum the listed sources, in parts of at most PART_TARGETS targets that pick the sources they need."""
-    picked, bounds, bins = singles
-    own_middle = np.empty(3)
+    picked, minor, exponents, shares, bins = singles
+    own_middle, offset = np.empty(3), np.empty(3)
     parts = (size + PART_TARGETS - 1) // PART_TARGETS
     for part in range(parts):
         first, last = (size * part) // parts, (size * (part + 1)) // parts
@@ -189,27 +192,34 @@ def add_directly(block, size, reach, lower, middle, omission, listed, count, sin
             d0 += block[DX * BLOCK_STRIDE + i] / (last - first)
             d1 += block[DY * BLOCK_STRIDE + i] / (last - first)
             d2 += block[DZ * BLOCK_STRIDE + i] / (last - first)
-        own_reach = 0.0
+        square = 0.0
         for i in range(first, last):
             x, y = block[DX * BLOCK_STRIDE + i] - d0, block[DY * BLOCK_STRIDE + i] - d1
             z = block[DZ * BLOCK_STRIDE + i] - d2
-            own_reach = max(own_reach, x * x + y * y + z * z)
-        own_reach = math.sqrt(own_reach) * (1.0 + 1e-9) + 1e-13 * reach
-        own_lower = lower_bound(listed, count, d0, d1, d2, bounds, own_middle)
+            square = max(square, x * x + y * y + z * z)
+        own_reach = math.sqrt(square) * (1.0 + 1e-9) + 1e-13 * reach
+        own_lower = lower_bound(listed, count, d0, d1, d2, exponents, own_middle)
         inherited = lower + (d0 * middle[0] + d1 * middle[1] + d2 * middle[2])
         if own_lower < inherited:
             own_lower = inherited
             own_middle[0], own_middle[1], own_middle[2] = middle[0], middle[1], middle[2]
-        kept = pick_sources(listed, count, own_lower, own_middle, own_reach, omission, bounds, bins, picked)
+        share = minor_share if own_reach <= SINGLE_REACH else 0.0
+        count_picked, count_minor = pick_sources(
+            listed, count, own_lower, own_middle, own_reach, omission, share, exponents, shares, bins, picked, minor
+        )
         if reach > LARGEST_REACH:
-            raise_scale(block, first, last, picked, kept)
-        add_sources(block, first, last, picked, kept)
+            raise_scale(block, first, last, picked, count_picked)
+        add_sources(block, first, last, picked, count_picked)
+        if count_minor > 0:
+            offset[0], offset[1], offset[2] = d0, d1, d2
+            add_minor_sources(block, first, last, offset, own_lower, own_middle, minor, count_minor)
 
 
 @njit(cache=True)
-def serve_block(block, size, place, sources, levels, expansion, omission, tolerance, flat, lists, singles, buffers):
+def serve_block(block, size, place, sources, levels, expansion, tolerances, flat, lists, singles, buffers):
     """Fill TOTAL, GX, GY, GZ, relative to e^{SCALE}, for the first ``size`` targets of the block."""
     tilt, reach = place[0], place[1]
+    omission, tolerance, minor_share = tolerances
     kept, frontier, following, upper = lists
     points, log_masses, nodes, weights = sources
     n = points.shape[1]
@@ -239,12 +249,11 @@ def serve_block(block, size, place, sources, levels, expansion, omission, tolera
         if done == 0:
             count_listed = list_sources(listed, count_listed, points, log_masses, first, last, tilt)
     if count_listed > 0:
-        add_directly(block, size, reach, lower, middle, omission, listed, count_listed, singles[1:])
+        add_directly(block, size, reach, lower, middle, omission, minor_share, listed, count_listed, singles[1:])
 
 
 @njit(cache=True, nogil=True)
-def serve_task(task, tasks, tilts, serve, blocks, sources, levels, expansion, omission, tolerance, flat, mean,
-               log_normaliser):
+def serve_task(task, tasks, tilts, serve, blocks, sources, levels, expansion, tolerances, flat, mean, log_normaliser):
     """Serve blocks task, task + tasks, …: rows starts[b] … of the ordered tilts (3, n); fills mean, log_normaliser."""
     starts, sizes, middles, reaches, depths, normals = blocks
     leaves, n = 1 << levels, sources[0].shape[1]
@@ -265,7 +274,14 @@ def serve_task(task, tasks, tilts, serve, blocks, sources, levels, expansion, om
         np.empty(2 * leaves, dtype=np.int64),
         np.empty(4 * leaves),
     )
-    singles = (np.empty((4, n)), np.empty((4, n)), np.empty(n), np.empty(BINS + 1))
+    singles = (
+        np.empty((4, n)),
+        np.empty((4, n)),
+        np.empty((4, n), dtype=np.float32),
+        np.empty(n),
+        np.empty(n),
+        np.empty(BINS + 1),
+    )
     for b in range(task, len(starts), tasks):
         size = 0
         for i in range(starts[b], starts[b] + sizes[b]):
@@ -281,7 +297,7 @@ def serve_task(task, tasks, tilts, serve, blocks, sources, levels, expansion, om
             block[DY * BLOCK_STRIDE + i] = tilts[1, row] - middles[b, 1]
             block[DZ * BLOCK_STRIDE + i] = tilts[2, row] - middles[b, 2]
         place = (middles[b], reaches[b], depths[b], normals[b])
-        serve_block(block, full, place, sources, levels, expansion, omission, tolerance, flat, lists, singles, buffers)
+        serve_block(block, full, place, sources, levels, expansion, tolerances, flat, lists, singles, buffers)
         for i in range(size):
             total = block[TOTAL * BLOCK_STRIDE + i]
             log_normaliser[rows[i]] = block[SCALE * BLOCK_STRIDE + i] + math.log(total)

@@ -37,6 +37,13 @@ _C3, _C4, _C5, _C6 = 0.16666666666554386, 0.04166666666648808, 0.008333333385671
 _C7, _C8, _C9, _C10 = 0.00019841170266119668, 2.4801485478808808e-05, 2.7640182413314577e-06, 2.763264082626174e-07
 _SMALLEST = -708.0
 
+# the same in single precision, cut after degree 5: error 2e-7
+_F_SPLIT, _F_SMALLEST = np.float32(12582912.0), np.float32(-80.0)
+_F_LOG2E, _F_LN2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
+_F_SHIFT, _F_BIAS = np.int32(23), np.int32(127 << 23)
+_F0, _F1, _F2 = np.float32(1.0000000754958025), np.float32(1.0000000377276752), np.float32(0.4999886910428091)
+_F3, _F4, _F5 = np.float32(0.16666415476229118), np.float32(0.0419175301909067), np.float32(0.008375128974237984)
+
 
 @njit(cache=True, fastmath={"contract"})
 def exponential(x):
@@ -48,6 +55,17 @@ def exponential(x):
     value = 1.0 + r * (_C1 + r * (_C2 + r * (_C3 + r * (_C4 + r * (_C5 + r * (_C6 + r * value))))))
     exponent = (np.float64(shifted).view(np.int64) << 52) + np.int64(1023 << 52)
     return value * np.int64(exponent).view(np.float64)
+
+
+@njit(cache=True, fastmath={"contract"})
+def single_exponential(x):
+    """e^x in single precision, to 3e-7 for −80 ≤ x ≤ 80, e^{-80} below."""
+    x = max(x, _F_SMALLEST)
+    shifted = x * _F_LOG2E + _F_SPLIT
+    r = x - (shifted - _F_SPLIT) * _F_LN2
+    value = _F0 + r * (_F1 + r * (_F2 + r * (_F3 + r * (_F4 + r * _F5))))
+    exponent = np.int32((np.float32(shifted).view(np.int32) << _F_SHIFT) + _F_BIAS)
+    return value * np.int32(exponent).view(np.float32)
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
@@ -264,36 +282,44 @@ def lower_bound(listed, count, d0, d1, d2, bounds, middle):
 
 
 @njit(cache=True, fastmath={"contract"})
-def pick_sources(listed, count, lower, middle, reach, omission, bounds, bins, picked):
-    """Copy the listed sources that matter within ``reach``: all left out hold at most ``omission`` of F together.
+def pick_sources(listed, count, lower, middle, reach, omission, minor_share, exponents, shares, bins, picked, minor):
+    """Sort the listed sources into those to sum (picked), to sum in single precision (minor), and to leave out.
 
-    ``bounds`` holds exponents on entry, then bounds of log shares of F as e^{lower + ⟨dz, middle⟩} ≤ F. They are
-    binned, and bins are left out from the smallest on. Returns the number of sources picked.
+    Bounds of the log shares of F ≥ e^{lower + ⟨dz, middle⟩} are binned, and bins are left out from the smallest on
+    while they hold at most ``omission`` of F together, then taken for minor while those hold at most ``minor_share``.
+    Columns of minor are y − middle and the exponent less lower. Returns the numbers of both.
     """
     m0, m1, m2 = middle[0], middle[1], middle[2]
     for j in range(count):
         x, y, z = listed[0, j] - m0, listed[1, j] - m1, listed[2, j] - m2
-        bounds[j] = (bounds[j] - lower) + reach * math.sqrt(x * x + y * y + z * z)
-    highest = math.log(omission / max(count, 1))  # what lies below may be left out whatever the rest is
+        shares[j] = (exponents[j] - lower) + reach * math.sqrt(x * x + y * y + z * z)
+    lowest = math.log(omission / max(count, 1))  # what lies below may be left out whatever the rest is
     bins[:] = 0.0
     for j in range(count):
-        row = int(min(max(bounds[j] - highest, -1.0), BINS - 1.0) + 1.0)
-        bins[row] += 1.0
-    spent = bins[0] * math.exp(highest)
-    row = 1
-    while row < BINS:
-        spent += bins[row] * math.exp(highest + row)
-        if spent > omission:
-            break
+        bins[int(min(max(shares[j] - lowest, -1.0), BINS - 1.0) + 1.0)] += 1.0
+    row, spent = 1, bins[0] * math.exp(lowest)
+    while row < BINS and spent + bins[row] * math.exp(lowest + row) <= omission:
+        spent += bins[row] * math.exp(lowest + row)
         row += 1
-    threshold = highest + (row - 1.0)
-    kept = 0
+    nothing = lowest + (row - 1.0)
+    spent = 0.0
+    while row < BINS and spent + bins[row] * math.exp(lowest + row) <= minor_share:
+        spent += bins[row] * math.exp(lowest + row)
+        row += 1
+    little = lowest + (row - 1.0)
+    count_picked, count_minor = 0, 0
     for j in range(count):
-        if bounds[j] > threshold:
-            picked[0, kept], picked[1, kept] = listed[0, j], listed[1, j]
-            picked[2, kept], picked[3, kept] = listed[2, j], listed[3, j]
-            kept += 1
-    return kept
+        if shares[j] > little:
+            picked[0, count_picked], picked[1, count_picked] = listed[0, j], listed[1, j]
+            picked[2, count_picked], picked[3, count_picked] = listed[2, j], listed[3, j]
+            count_picked += 1
+        elif shares[j] > nothing:
+            minor[0, count_minor] = np.float32(listed[0, j] - m0)
+            minor[1, count_minor] = np.float32(listed[1, j] - m1)
+            minor[2, count_minor] = np.float32(listed[2, j] - m2)
+            minor[3, count_minor] = np.float32(exponents[j] - lower)
+            count_minor += 1
+    return count_picked, count_minor
 
 
 @njit(cache=True, fastmath={"reassoc", "contract"})
@@ -325,3 +351,28 @@ def add_sources(block, first, last, picked, count):
         block[GX * BLOCK_STRIDE + i] += g0
         block[GY * BLOCK_STRIDE + i] += g1
         block[GZ * BLOCK_STRIDE + i] += g2
+
+
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+def add_minor_sources(block, first, last, offset, lower, middle, minor, count):
+    """Add sources that hold little of F, in single precision, relative to lower + ⟨z − z0 − offset, middle⟩."""
+    m0, m1, m2 = middle[0], middle[1], middle[2]
+    zero = np.float32(0.0)
+    for i in range(first, last):
+        d0 = block[DX * BLOCK_STRIDE + i] - offset[0]
+        d1 = block[DY * BLOCK_STRIDE + i] - offset[1]
+        d2 = block[DZ * BLOCK_STRIDE + i] - offset[2]
+        f0, f1, f2 = np.float32(d0), np.float32(d1), np.float32(d2)
+        total, g0, g1, g2 = zero, zero, zero, zero
+        for k in range(count):
+            y0, y1, y2 = minor[0, k], minor[1, k], minor[2, k]
+            e = single_exponential(minor[3, k] + (y0 * f0 + y1 * f1 + y2 * f2))
+            total += e
+            g0 += e * y0
+            g1 += e * y1
+            g2 += e * y2
+        factor = math.exp(lower - block[SCALE * BLOCK_STRIDE + i] + (d0 * m0 + d1 * m1 + d2 * m2))
+        block[TOTAL * BLOCK_STRIDE + i] += factor * total
+        block[GX * BLOCK_STRIDE + i] += factor * (g0 + m0 * total)
+        block[GY * BLOCK_STRIDE + i] += factor * (g1 + m1 * total)
+        block[GZ * BLOCK_STRIDE + i] += factor * (g2 + m2 * total)

@@ -14,7 +14,7 @@ from tokensphere.pde import threads
 from tokensphere.pde.sources import bisect, enclose
 from tokensphere.pde.tree import TreePlan
 from tokensphere.pde.tree_blocks import frames
-from tokensphere.pde.tree_kernels import exponential
+from tokensphere.pde.tree_kernels import exponential, single_exponential
 from tokensphere.pde.tree_orders import HIGHEST_DEGREE, exponential_orders
 from tokensphere.pde.tree_walk import masses_up, walk
 
@@ -238,6 +238,10 @@ def test_exponential_is_exact_to_its_rounding() -> None:
     assert np.abs(ours / np.exp(values) - 1.0).max() < 3e-14
     assert np.abs(ours / np.exp(values) - 1.0)[-2001:].max() < 1e-15
     assert exponential(-np.inf) < 1e-300
+    single = np.linspace(-80.0, 80.0, 4001, dtype=np.float32)
+    ours = np.array([single_exponential(x) for x in single], dtype=np.float64)
+    assert np.abs(ours / np.exp(single.astype(np.float64)) - 1.0).max() < 1e-5  # |x| round-off errors of 6e-8
+    assert np.abs(ours / np.exp(single.astype(np.float64)) - 1.0)[np.abs(single) < 1.0].max() < 4e-7
 
 
 def test_polynomials_keep_their_error_bounds() -> None:
