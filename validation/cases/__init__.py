@@ -6,7 +6,17 @@ from collections.abc import Callable, Sequence
 
 from tokensphere.validation.cases.registry import Case, Row, cases, run, select
 
-TOPICS: tuple[str, ...] = ("transport", "fields", "integral", "theorem", "terminal", "joint", "joint_maximisers", "survival", "particles")
+TOPICS: tuple[str, ...] = (
+    "transport",
+    "fields",
+    "integral",
+    "theorem",
+    "terminal",
+    "joint",
+    "joint_maximisers",
+    "survival",
+    "particles",
+)
 """Modules of this package that register cases; add yours here."""
 
 
