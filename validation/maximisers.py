@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.labels import Labels
@@ -92,7 +93,9 @@ def search(labels: Labels, kernel: Kernel, dimension: int, random: Generator, re
     if restarts < 1:
         raise InputError(f"the search was given {restarts} restarts, but it needs at least 1.")
     ascent = _Ascent(labels, kernel, dimension)
-    found = [ascent.climb(random.normal(size=(labels.count, dimension))) for _ in range(restarts)]
+    # Matrices this small are multiplied thousands of times: more BLAS threads than one only wait for each other.
+    with threadpool_limits(limits=1, user_api="blas"):
+        found = [ascent.climb(random.normal(size=(labels.count, dimension))) for _ in range(restarts)]
     order = np.argsort([-energy for energy, _ in found])
     energy, points = found[order[0]]
     _, gradient = ascent.energy_and_gradient(points)
