@@ -74,7 +74,7 @@ class AutoPlan:
         means, log_totals = firsts / totals[:, None], np.log(totals)
         radii = np.linalg.norm(self._probes, axis=1)
         heaviest = np.argsort(-totals, kind="stable")[:PEAKS]
-        peaks = means[heaviest] / np.linalg.norm(means[heaviest], axis=1, keepdims=True)
+        peaks = means[heaviest] / np.maximum(np.linalg.norm(means[heaviest], axis=1, keepdims=True), 1e-300)
         levels = log_sum_exp(self._probes, means, log_totals)[1] - radii
         largest = (log_sum_exp(radii.max() * peaks, means, log_totals)[1] - radii.max()).max()
         return float(np.mean(levels > max(largest, levels.max()) + np.log(3.0 * NOISE / self._rtol)))

@@ -15,7 +15,7 @@ from tokensphere.meshes.harmonics import degrees_and_orders
 from tokensphere.pde.attention import Attention
 from tokensphere.pde.radial import band_limit
 from tokensphere.pde.sites import Sites
-from tokensphere.pde.spectral import NOISE, TRUNCATION, SpectralPlan
+from tokensphere.pde.spectral import NOISE, SMALLEST, TRUNCATION, SpectralPlan, scaled
 from tokensphere.pde.threads import threads
 
 Array = NDArray[np.float64]
@@ -81,16 +81,17 @@ class GriddedPlan:
         return self._inner.rank
 
     def __call__(self, masses: Array) -> tuple[Array, Array, Array]:
+        masses, log_scale = scaled(masses)
         mean, log_normaliser, floor = self._inner(masses)
-        scaled = np.exp(log_normaliser - self._node_radii)
+        values = np.exp(log_normaliser - self._node_radii)
         known = np.isfinite(floor)
-        error = float((floor * scaled)[known].max()) / 3.0 if known.any() else np.inf
-        coefficients = _analyse(np.concatenate([scaled[None], scaled * mean.T]), self.lmax)
+        error = float((floor * values)[known].max()) / 3.0 if known.any() else np.inf
+        coefficients = _analyse(np.concatenate([values[None], values * mean.T]), self.lmax)
         error += self._tail * float(np.abs(masses).sum()) + NOISE * float(_largest(coefficients[0], self.lmax).sum())
         moments = np.stack([self._targets.values(row, self.lmax) for row in coefficients])
         result, log_result, floors = np.empty((len(self._radii), 3)), *np.empty((2, len(self._radii)))
         _finish(self._targets.order, self._radii, moments, error, result, log_result, floors)
-        return result, log_result, floors
+        return result, log_result + log_scale, floors
 
 
 def _grid(degree: int) -> Array:
@@ -123,7 +124,7 @@ def _finish(order, radii, moments, error, mean, log_normaliser, floor):  # type:
     """Mean, log F and floor from e^{−|z|}(F, ∇F)."""
     for column in prange(order.size):
         point = order[column]
-        total = max(moments[0, column], error)
+        total = max(moments[0, column], error, SMALLEST)
         square = 0.0
         for k in range(3):
             mean[point, k] = moments[1 + k, column] / total

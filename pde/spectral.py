@@ -31,6 +31,9 @@ BINS = 64
 
 EPSILON = 2.0**-52
 
+SMALLEST = 1e-300
+"""Stands for F where there is no mass at all."""
+
 SCALES = tuple((-1.0) ** (7 - a) / (math.factorial(a) * math.factorial(7 - a)) for a in range(8))
 """1 / Π_{b≠a} (a − b): the constant factors of 8-point interpolation."""
 
@@ -73,6 +76,7 @@ class SpectralPlan:
         return self._factors.rank
 
     def __call__(self, masses: Array) -> tuple[Array, Array, Array]:
+        masses, log_scale = scaled(masses)
         coefficients = self._sources.analyse(masses[self._sources.order], self.lmax)
         floors = self._floors(coefficients, float(np.abs(masses).sum()))
         moments = np.zeros((len(self._radii), 4))
@@ -83,7 +87,7 @@ class SpectralPlan:
             _accumulate(self._position, self._order, table, field, gradient, moments)
         mean, log_normaliser, floor = np.empty_like(self._directions), *np.empty((2, len(self._radii)))
         _finish(self._directions, self._radii, self._position, moments, floors, mean, log_normaliser, floor)
-        return (mean if self._frame is None else mean @ self._frame.T), log_normaliser, floor
+        return (mean if self._frame is None else mean @ self._frame.T), log_normaliser + log_scale, floor
 
     def _floors(self, coefficients: Coefficients, mass: float) -> Array:
         """Bound (BINS+1,) on the absolute error of G, of e^{−r}∂_r F and of ∇_S G/r, at edges of the radial table."""
@@ -99,6 +103,12 @@ class SpectralPlan:
         noise = np.maximum(factors.T @ values, slopes.T @ values)
         noise = np.maximum(noise, factors.T @ gradients / self._factors.radius(edges.astype(np.float64)))
         return np.asarray(NOISE * noise + self._factors.residual @ largest + TRUNCATION * mass)
+
+
+def scaled(masses: Array) -> tuple[Array, float]:
+    """Masses over their largest, and its logarithm: squares of coefficients neither over- nor underflow then."""
+    largest = float(np.max(masses))
+    return (masses / largest, math.log(largest)) if largest > 0.0 else (masses, 0.0)
 
 
 @njit(cache=True)
@@ -147,7 +157,7 @@ def _finish(directions, radii, position, moments, floors, mean, log_normaliser, 
         cosine, sine = (x / across, y / across) if across > 0.0 else (1.0, 0.0)
         bin_index = min(int(position[i]) // (STEPS // BINS), BINS - 1)
         error = max(floors[bin_index], floors[bin_index + 1])
-        total = max(moments[i, 0], error)
+        total = max(moments[i, 0], error, SMALLEST)
         radial, south, east = moments[i, 1], moments[i, 2] / radii[i], moments[i, 3] / radii[i]
         mean[i, 0] = (radial * x + south * z * cosine - east * sine) / total
         mean[i, 1] = (radial * y + south * z * sine + east * cosine) / total

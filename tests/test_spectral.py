@@ -170,6 +170,22 @@ def test_the_detour_over_a_grid_keeps_floor_and_accuracy(beta: float, condition:
     assert measured_tail(attention, grid_degree(attention) // 2) > 1e-9  # half the degree would not do
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_the_scale_of_the_masses_does_not_matter(scale: float) -> None:
+    rng, mesh = np.random.default_rng(7), healpix(16)
+    attention = head(conditioned(rng, 1.5), 5.0)
+    masses = densities(mesh.centers, rng)["clusters"]
+    for plan in (
+        SpectralPlan(mesh.centers, attention.tilts(mesh.face_points)),
+        GriddedPlan(mesh.centers, attention, mesh.face_points, grid_degree(attention)),
+    ):
+        plain, moved = plan(masses), plan(masses * scale)
+        np.testing.assert_allclose(moved[0], plain[0], atol=1e-10)
+        np.testing.assert_allclose(moved[1], plain[1] + np.log(scale), rtol=1e-12)
+        np.testing.assert_allclose(moved[2], plain[2], rtol=1e-3)
+        assert np.isposinf(plan(0.0 * masses)[2]).all()
+
+
 def test_threads_change_nothing_beyond_rounding_and_repeats_are_bitwise() -> None:
     rng, mesh = np.random.default_rng(6), healpix(16)
     tilts, masses = head(conditioned(rng, 2.0), 50.0).tilts(mesh.face_points), rng.uniform(size=mesh.cells)
