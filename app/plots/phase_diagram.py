@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from tokensphere.meshes.errors import InputError
 from tokensphere.plots.canvas import dress, given_or_new
-from tokensphere.plots.colours import CYCLE, LABEL_MAP
+from tokensphere.plots.colours import CYCLE, DENSITY_MAP, LABEL_MAP
 from tokensphere.plots.overlays import draw_graticule
 from tokensphere.plots.views import Orthographic, View, outline
 
@@ -110,11 +110,13 @@ def label_curve(
     axes: Axes | None = None,
     *,
     period: float = 2.0 * np.pi,
+    cyclic: bool = True,
     title: str = "",
 ) -> Axes:
-    """The graph ξ ↦ x(ξ) of a maximiser: unit vectors (labels,3) on an empty globe, coloured by label (cyclic colours).
+    """The graph ξ ↦ x(ξ) of a maximiser: unit vectors (labels,3) on an empty globe, coloured by label.
 
-    Points on the far side are drawn small and pale. Without a ``view`` the globe is seen from where the points are.
+    Labels run from 0 to ``period``; ``cyclic`` gives both ends one colour. Points on the far side are small and pale.
+    Without a ``view`` the globe is seen from where the points are.
     """
     chosen = view if view is not None else _facing(np.asarray(points, dtype=float))
     where = given_or_new(axes, 5.2, 5.2)
@@ -122,13 +124,13 @@ def label_curve(
     x, y, visible = chosen.flatten(vectors)
     where.fill(*outline(chosen).T, facecolor="#5b6770", edgecolor="0.25")
     draw_graticule(where, chosen)
-    shades = Normalize(0.0, period)
+    shades, colours = Normalize(0.0, period), LABEL_MAP if cyclic else DENSITY_MAP
     for seen, size, edge, alpha in ((~visible, 16.0, 0.0, 0.6), (visible, 34.0, 0.6, 1.0)):
         where.scatter(
             x[seen],
             y[seen],
             c=angle[seen],
-            cmap=LABEL_MAP,
+            cmap=colours,
             norm=shades,
             s=size,
             edgecolors="white",
@@ -139,7 +141,7 @@ def label_curve(
     where.set(aspect="equal", xlim=(-1.03 * chosen.half_width, 1.03 * chosen.half_width))
     where.set_axis_off()
     where.set_title(title, fontsize=11, loc="left")
-    paint = ScalarMappable(shades, LABEL_MAP)
+    paint = ScalarMappable(shades, colours)
     bar = where.figure.colorbar(paint, ax=where, orientation="horizontal", fraction=0.045, pad=0.03)
     bar.set_label("label ξ; small pale points lie on the far side", fontsize=8.5)
     return where

@@ -77,7 +77,7 @@ def distance_in_words(run: RunData, plateau: float | None) -> list[Verdict]:
     if np.isfinite(floor):
         near = curve[least] <= 2.0 * floor
         sentence += f"; the floor of this mesh is {number(floor)}" + (
-            ", so smaller distances cannot be told from 0 here" if near else ""
+            ", so part of what is left may be the mesh" if near else ""
         )
     found = [Verdict("note", sentence + ".")]
     found.extend(_rate_in_words(run))
@@ -100,10 +100,8 @@ def assessed(theorem: Mapping[str, Any]) -> list[Verdict]:
         found.append(Verdict(str(kind), f"Bound of Theorem 1: {bound['reason']}"))
     if terminal.get("reason"):
         name = (terminal.get("reached") or {}).get("name")
-        state = ", ".join(str(word) for word in (name, terminal.get("state")) if word)
-        found.append(
-            Verdict("note", f"State at the end: {state}; {terminal['reason']}" if state else terminal["reason"])
-        )
+        words = [name, terminal.get("state"), terminal["reason"]]
+        found.append(Verdict("note", "State at the end: " + "; ".join(str(word) for word in words if word)))
     return found
 
 

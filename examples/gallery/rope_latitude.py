@@ -43,7 +43,7 @@ def draw(result: Result) -> Axes:
     """The content as a curve on the sphere, coloured by label."""
     labels = result.run.labels
     title = "RoPE over half a period: content on an arc of a latitude circle"
-    return plots.label_curve(labels.points, result.points, period=1.0, title=title)
+    return plots.label_curve(labels.points, result.points, period=1.0, cyclic=False, title=title)
 
 
 def check(result: Result) -> Check:

@@ -28,7 +28,7 @@ class Result:
 
 def compute(quick: bool) -> Result:
     """Solve from perturbed uniform slices: symmetric data would never choose."""
-    mesh, labels = ts.healpix(8 if quick else 16), ts.labels.circle(8 if quick else 24)
+    mesh, labels = ts.healpix(8), ts.labels.circle(8 if quick else 16)
     kernels = {
         "cos": ts.kernels.toeplitz(ts.kernels.Linear(), cosines=[(1, 1.0)]),
         ".6 + cos": ts.kernels.toeplitz(ts.kernels.Linear(), cosines=[(0, 0.6), (1, 1.0)]),
