@@ -1,6 +1,7 @@
 """How far a run has come: a bar on a terminal or in a notebook, one plain line now and then elsewhere."""
 
 import logging
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -30,7 +31,9 @@ def _bar(end: float, start: float) -> Iterator[Update]:
     from tqdm.auto import tqdm
 
     layout = "t = {n:.4g}/{total:.4g} {bar} {percentage:3.0f}%{postfix} [{elapsed}<{remaining}]"
-    with tqdm(total=end, initial=start, bar_format=layout, leave=True, mininterval=0.2) as bar:
+    # A terminal that does not know its width (0 columns) would get no bar at all.
+    width = None if shutil.get_terminal_size((0, 0)).columns else 80
+    with tqdm(total=end, initial=start, bar_format=layout, leave=True, mininterval=0.2, ncols=width) as bar:
         clock = _Rate()
 
         def update(now: float, step: int) -> None:

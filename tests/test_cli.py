@@ -1,5 +1,6 @@
 """The command line as a user meets it: statuses, one-sentence errors, whole run folders and signals."""
 
+import io
 import json
 import signal
 import subprocess
@@ -272,6 +273,34 @@ def test_version_and_help_need_no_command(capsys: pytest.CaptureFixture[str]) ->
     assert status([]) == 0
     assert "sweep" in capsys.readouterr().out
     assert status(["run", "--help"]) == 0
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_a_bar_on_a_terminal_and_plain_lines_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tokensphere import progress
+
+    monkeypatch.setattr(progress, "BETWEEN_LINES", 0.0)
+    shown = {}
+    for stream in (Terminal(), io.StringIO()):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with progress.progress(2.0) as update:
+            for step in range(1, 5):
+                update(step / 2, step)
+        shown[type(stream)] = stream.getvalue()
+    assert "\r" in shown[Terminal]
+    assert "t = 2/2" in shown[Terminal]
+    assert "step 4" in shown[Terminal]
+    lines = shown[io.StringIO].splitlines()
+    assert len(lines) == 4
+    assert lines[-1].startswith("t = 2 of 2, step 4, ")
+    assert lines[-1].endswith(" steps/s")
+    assert not set(shown[io.StringIO]) & {"\r", "\x1b", "\b"}
 
 
 def launch(*arguments: str) -> subprocess.Popen[str]:
