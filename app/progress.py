@@ -31,9 +31,9 @@ def _bar(end: float, start: float) -> Iterator[Update]:
     from tqdm.auto import tqdm
 
     layout = "t = {n:.4g}/{total:.4g} {bar} {percentage:3.0f}%{postfix} [{elapsed}<{remaining}]"
-    # A terminal that does not know its width (0 columns) would get no bar at all.
-    width = None if shutil.get_terminal_size((0, 0)).columns else 80
-    with tqdm(total=end, initial=start, bar_format=layout, leave=True, mininterval=0.2, ncols=width) as bar:
+    # A terminal that does not know its size (0 by 0) would get no bar at all.
+    size = {} if shutil.get_terminal_size((0, 0)).columns else {"ncols": 80, "nrows": 24}
+    with tqdm(total=end, initial=start, bar_format=layout, leave=True, mininterval=0.2, **size) as bar:
         clock = _Rate()
 
         def update(now: float, step: int) -> None:
