@@ -38,7 +38,9 @@ class Sites:
         on_ring = np.concatenate(rings) if rings else np.empty(0, dtype=np.int64)
         if 4 * len(on_ring) < len(points):
             rings, on_ring = [], on_ring[:0]
-        free = np.setdiff1d(np.arange(len(points)), on_ring)
+        alone = np.ones(len(points), dtype=bool)
+        alone[on_ring] = False
+        free = np.flatnonzero(alone)
         self.order: Indices = np.concatenate([on_ring, free])
         self._on_ring = len(on_ring)
         self._rings = _ring_geometry(rings, place)
@@ -90,9 +92,10 @@ class Sites:
 def _find_rings(place: Array) -> list[Indices]:
     """Evenly spaced sets of points on one circle of latitude each, of SMALLEST_RING points and more."""
     by_colatitude = np.argsort(place[:, 0], kind="stable")
-    groups = np.split(by_colatitude, np.flatnonzero(np.diff(place[by_colatitude, 0]) > RING) + 1)
-    if 8 * len(groups) > len(place):
+    breaks = np.flatnonzero(np.diff(place[by_colatitude, 0]) > RING) + 1
+    if 8 * (len(breaks) + 1) > len(place):
         return []
+    groups = np.split(by_colatitude, breaks)
     longitudes = np.where(place[:, 1] > 2.0 * np.pi - RING, 0.0, place[:, 1])
     rings: list[Indices] = []
     for group in groups:
