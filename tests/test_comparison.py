@@ -27,6 +27,7 @@ from tokensphere.validation.observables import degrees, energy_weights, harmonic
 from tokensphere.validation.particle_fields import tangent, tilted_mean
 from tokensphere.validation.particle_files import Trajectories, trajectories
 from tokensphere.validation.particles import advance_labelled
+from tokensphere.validation.replay import replay
 from tokensphere.validation.sampling import sample_density
 from tokensphere.validation.statistics import holm, hotelling, power, quadratic
 from tokensphere.validation.time_rows import CONSISTENT, INCONSISTENT, TOO_FEW
@@ -139,7 +140,7 @@ def test_a_replay_finds_every_fault_with_sixty_tokens(run, judge, name):
     answer = judge.compare(file, transport=False)
     assert answer.replay.verdict == INCONSISTENT
     assert answer.verdict == INCONSISTENT
-    assert f"token {answer.replay.worst[np.argmax(answer.replay.rms > answer.replay.tolerance)]}" in answer.reason or (
+    assert f"token {answer.replay.worst[np.argmax(answer.replay.rms > answer.replay.allowed)]}" in answer.reason or (
         "law" in answer.reason
     )
 
@@ -288,3 +289,17 @@ def test_the_example_tells_right_from_wrong(tmp_path):
     assert right.replay.rms.max() < 1e-3
     assert wrong.verdict == INCONSISTENT
     assert (tmp_path / "comparison.png").stat().st_size > 5000
+
+
+def test_a_replay_finds_a_tenth_of_beta_where_the_law_cannot_and_allows_small_steps(run):
+    # At β = 6 an error of 10 % moves the mean by .002 only.
+    dynamics = AttentionDynamics(Attention(np.eye(3), KEY, VALUE, 6.0))
+    x, nothing = start(run, 200, 10), np.zeros(200, dtype=int)
+
+    def replayed(**how):
+        return replay(trajectories(code(x, **how), TIMES, 3), dynamics, nothing)
+
+    assert replayed(beta=6.0).verdict == CONSISTENT
+    assert replayed(beta=6.0, euler=True, dt=0.01).verdict == CONSISTENT
+    assert replayed(beta=6.6).verdict == INCONSISTENT
+    assert replayed(beta=6.0, euler=True, dt=0.1).verdict == INCONSISTENT

@@ -256,7 +256,7 @@ def _verdict(rows: list[TimeRow], replayed: Replay | None, parameter: str, detec
             f"(corrected p-value {row.adjusted.min():.1e})"
         )
     if replayed is not None and replayed.verdict == INCONSISTENT:
-        k = int(np.argmax(replayed.rms > replayed.tolerance))
+        k = int(np.argmax(replayed.rms > replayed.allowed))
         return INCONSISTENT, (
             f"started from the file's first frame the reference is {replayed.rms[k]:.2g} away (rms) at time "
             f"{replayed.times[k]:g}, token {replayed.worst[k]} by {replayed.largest[k]:.2g}"

@@ -15,6 +15,9 @@ Indices = NDArray[np.int64]
 TOLERANCE = 5e-3
 """Root mean square distance (chord) beyond which a replay disagrees; a step error of most codes is far below it."""
 
+SHARE, LEAST = 0.01, 1e-4
+"""Nor may it exceed this share of the distance travelled, so that a short file hides no fault; but always LEAST."""
+
 ACCURACY = 1e-8
 """Local error of a step of the reference."""
 
@@ -35,9 +38,14 @@ class Replay:
     tolerance: float
 
     @property
+    def allowed(self) -> Array:
+        """What rms may be (times,): the tolerance, and at most SHARE of the distance travelled."""
+        return np.asarray(np.maximum(np.minimum(self.tolerance, SHARE * self.travelled), LEAST))
+
+    @property
     def verdict(self) -> str:
-        """ "consistent" or "inconsistent"."""
-        return "consistent" if bool((self.rms <= self.tolerance).all()) else "inconsistent"
+        """Whether the file agrees: "consistent" or "inconsistent"."""
+        return "consistent" if bool((self.rms <= self.allowed).all()) else "inconsistent"
 
 
 def keeps_identity(file: Trajectories) -> bool:
