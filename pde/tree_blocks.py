@@ -225,7 +225,7 @@ def serve_block(block, size, place, sources, levels, expansion, tolerances, flat
     n = points.shape[1]
     middle = np.empty(3)
     count, lower, middle[0], middle[1], middle[2] = walk(
-        tilt, reach, nodes, weights, levels, omission, kept, upper, frontier, following
+        tilt, reach, size, n, nodes, weights, levels, omission, kept, upper, frontier, following
     )
     for i in range(size):
         block[SCALE * BLOCK_STRIDE + i] = lower + (

@@ -71,8 +71,11 @@ def node_exponent(tilt, weights, node):
 
 
 @njit(cache=True)
-def walk(tilt, reach, nodes, weights, levels, omission, kept, upper, frontier, following):
-    """Fill kept (nodes that matter) and upper (u_S − L); returns their number, L and ȳ (3 numbers)."""
+def walk(tilt, reach, targets, sources, nodes, weights, levels, omission, kept, upper, frontier, following):
+    """Fill kept (nodes that matter) and upper (u_S − L); returns their number, L and ȳ (3 numbers).
+
+    targets, sources: their numbers, by which the size of the nodes is balanced.
+    """
     size2 = tilt[0] * tilt[0] + tilt[1] * tilt[1] + tilt[2] * tilt[2]
     first_level = min(FIRST_LEVEL, levels)
     waiting = 1 << first_level
@@ -118,6 +121,8 @@ def walk(tilt, reach, nodes, weights, levels, omission, kept, upper, frontier, f
             if bound + reach * distance <= threshold:
                 continue
             range_ = RESOLVED_RANGE if bound + reach * distance > MINOR else MINOR_RANGE
+            if (sources >> level) < targets:  # evaluation at the targets dominates: rather more terms than more nodes
+                range_ *= 1.42
             if level < levels and (spread > RESOLVED_SPREAD or reach * nodes[node, RADIUS] > range_):
                 following[opened] = 2 * node + 1
                 following[opened + 1] = 2 * node + 2

@@ -198,7 +198,9 @@ def test_the_bounds_of_the_walk_hold(
     room = 2 ** (tree.levels + 2)
     kept, first, second = (np.empty(room, dtype=np.int64) for _ in range(3))
     upper = np.empty(room)
-    found, lower, *middle = walk(center, reach, nodes, weights, tree.levels, omission, kept, upper, first, second)
+    found, lower, *middle = walk(
+        center, reach, 20, count, nodes, weights, tree.levels, omission, kept, upper, first, second
+    )
     rounding = 1e-14 * (1.0 + beta + dynamic)
     exponents = tilts @ tree.points.T + log_masses
     log_normaliser = logsumexp(exponents, axis=1)
