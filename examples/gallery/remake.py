@@ -24,15 +24,18 @@ FIRST = (
     "envelope",
     "lifetime_logarithmic",
     "lifetime_linear",
+    "terminal",
     "smeared",
     "great_circle_limit",
 )
 SECOND = (
     "usa_collapse",
     "rope_latitude",
+    "generalised_rope",
     "rope_poisson",
     "rope_ring",
     "toeplitz",
+    "distance_bias",
     "prefix_universality",
     "metastable_clusters",
 )
