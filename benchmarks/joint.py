@@ -26,9 +26,9 @@ def main(end: float = 20.0, nside: int = 32, count: int = 64) -> None:
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     steps = int(run.statistics["substeps"])
-    print(f"{wall:.0f} s, {processor:.0f} s of processors, {steps} transport steps, peak {memory:.0f} MB")  # noqa: T201
+    print(f"{wall:.0f} s, {processor:.0f} s of processors, {steps} transport steps, peak {memory:.0f} MB")
     judged = outcome(mesh, labels, kernel, run.densities[-1], kernel.gauge(labels, 3))
-    print(f"{judged.verdict}; largest label mass defect {run.records['mass_defect'].max():.1e}")  # noqa: T201
+    print(f"{judged.verdict}; largest label mass defect {run.records['mass_defect'].max():.1e}")
 
 
 if __name__ == "__main__":
