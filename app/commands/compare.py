@@ -21,6 +21,7 @@ def compare(
     from tokensphere.config.building import build_kernel, build_labels
     from tokensphere.folder import RunFolder
     from tokensphere.pde.threads import set_threads
+    from tokensphere.plots.canvas import save
     from tokensphere.report.loading import load_run
     from tokensphere.validation.comparison import compare_run
     from tokensphere.validation.particle_figures import plot_comparison
@@ -41,7 +42,7 @@ def compare(
     )
     figures = RunFolder(run).figures
     if figures.is_dir():
-        plot_comparison(answer).get_figure().savefig(figures / "comparison.png")
+        save(plot_comparison(answer), figures / "comparison.png")
     if json:
         say_json(answer.as_dict())
     else:
