@@ -14,12 +14,12 @@ import pytest
 import xarray
 
 from tokensphere.cli import status
-from tokensphere.config import load
+from tokensphere.config import load, to_toml
 from tokensphere.meshes.errors import InputError
 from tokensphere.run import execute
 from tokensphere.store import read_solution
 from tokensphere.sweep.cluster import Result, is_finished
-from tokensphere.sweep.members import expand, parse_over
+from tokensphere.sweep.members import Member, expand, parse_over
 from tokensphere.sweep.running import sweep
 
 
@@ -133,6 +133,34 @@ def test_twelve_members_on_two_workers_equal_serial_runs_and_a_killed_worker_cos
     again = sweep(path, over, out, listener=lambda done, total, result: result is None or must_not_compute())
     assert (again.members, again.computed) == (12, 0)
     assert {file: file.stat().st_mtime_ns for file in before} == before
+
+
+def test_lists_from_the_configuration_are_stepped_through_together(
+    tmp_path: Path, write_config: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tokensphere.sweep import running
+    from tokensphere.sweep.cluster import run_member
+
+    def serially(members: list[Member], root: Path, *, report: Callable[[Result], None], **_: object) -> list[Result]:
+        for member in members:
+            report(Result(**run_member(to_toml(member.config), str(root / member.name), member.name, 1)))
+        return []
+
+    monkeypatch.setattr(running, "run_members", serially)
+    table = '[sweep]\nover = { "attention.beta" = [5.0, 7.0], "mesh.cells" = [32, 64] }\nzip = true\n'
+    text = write_config().read_text().replace("end = 4.0", "end = 0.3") + table
+    outcome = sweep(write_config(text, "table"), [], tmp_path / "out")
+    assert (outcome.members, outcome.computed) == (2, 2)
+    with xarray.open_dataset(tmp_path / "out" / "sweep.nc") as dataset:
+        assert dataset.w2_final.dims == ("member",)
+        assert dataset["attention.beta"].values.tolist() == [5.0, 7.0]
+        assert dataset["mesh.cells"].values.tolist() == [32, 64]
+        assert "zip = true" in dataset.attrs["configuration"]
+    # The command line's list replaces the table's; only the new member is missing.
+    again = sweep(write_config(text, "table"), ["attention.beta=5,9"], tmp_path / "out")
+    assert (again.members, again.computed) == (2, 1)
+    with pytest.raises(InputError, match="did you mean over"):
+        sweep(write_config(text.replace("over =", "ovr ="), "typo"), [], tmp_path / "typo")
 
 
 def workers() -> list[int]:
