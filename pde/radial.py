@@ -42,8 +42,8 @@ class RadialFactors:
     """4π e^{−r} i_l(r) ≈ Σ_k factor_k(r) degrees_k(l), and i_l' with the same degrees_k and factors slope_k.
 
     degrees (rank, lmax+1); table (rank, STEPS+9, 2) holds factor and slope on a uniform grid in the Chebyshev angle of
-    log r between smallest and largest radius, padded for 8-point interpolation, or one row (rank, 1, 2) where the radius is constant; residual (lmax+1,) is the largest
-    error of the factorisation over the radii.
+    log r between smallest and largest radius, padded for 8-point interpolation, or one row (rank, 1, 2)
+    where the radius is constant; residual (lmax+1,) is the largest error of the factorisation over the radii.
     """
 
     smallest: float

@@ -64,7 +64,8 @@ def load_trajectories(path: str | Path, dimension: int, times: ArrayLike | None 
     try:
         with file.open("rb") as stream:
             loaded = np.load(stream, allow_pickle=False)
-            content: dict[str, Any] = dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else {"positions": loaded}
+            archive = isinstance(loaded, np.lib.npyio.NpzFile)
+            content: dict[str, Any] = dict(loaded) if archive else {"positions": loaded}
     except FileNotFoundError:
         raise InputError(f"there is no particle file {file}; give a .npz with positions and times.") from None
     except (ValueError, OSError, EOFError, zipfile.BadZipFile):

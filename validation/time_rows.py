@@ -34,7 +34,8 @@ class TimeRow:
 
     order_parameter: |mean|; eigenvalues: of the second moment, ascending. discretisation: error of the density's mean
     that the tests allow for. moments_p, energy_p: p-values of Hotelling's test and of the energy distance; adjusted
-    (2,): after Holm's correction. power: probability that Hotelling's test finds β (or the speed) wrong by nulls.DETUNING.
+    (2,): after Holm's correction. power: probability that Hotelling's test finds β (or the speed) wrong by
+    nulls.DETUNING.
     """
 
     time: float

@@ -45,7 +45,7 @@ def interaction(condition: float) -> Array:
     """A B of the given condition number in fixed random frames, largest singular value 1."""
     generator = np.random.default_rng(3)
     left, right = (np.linalg.qr(generator.normal(size=(3, 3)))[0] for _ in range(2))
-    return left @ np.diag([1.0, condition**-0.5, 1 / condition]) @ right
+    return np.asarray(left @ np.diag([1.0, condition**-0.5, 1 / condition]) @ right)
 
 
 def worst_errors(mesh: Mesh, density: Array, beta: float, condition: float) -> dict[str, float]:
@@ -79,7 +79,8 @@ def integral_dynamic_range() -> list[Row]:
             title = f"integral_dynamic_range, {name}"
             for method in ("tree", "auto"):
                 rows.append(below(f"{title}: {method}", nside, max(each[method] for each in found), 1e-8))
-            rows.append(below(f"{title}: spectral error/floor", nside, max(each.get("floor", 0.0) for each in found), 1.0))
+            floors = max(each.get("floor", 0.0) for each in found)
+            rows.append(below(f"{title}: spectral error/floor", nside, floors, 1.0))
     return rows
 
 
