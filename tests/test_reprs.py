@@ -1,5 +1,8 @@
 """What results look like to a reader: tables that are whole HTML, and a dataset with the names of solution.nc."""
 
+import os
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -60,3 +63,11 @@ def test_dataset_is_what_the_file_holds(kind: str, tmp_path: Path) -> None:
         assert dict(made.healpix.attrs) == {key: filed.healpix.attrs[key] for key in made.healpix.attrs}
     else:
         np.testing.assert_array_equal(made.angle.values, filed.angle.values)
+
+
+def test_the_command_line_completes_words() -> None:
+    """What a shell asks when the tab key is pressed after `tokensphere r`."""
+    question = {"_TOKENSPHERE_COMPLETE": "complete_bash", "COMP_WORDS": "tokensphere r", "COMP_CWORD": "1"}
+    program = [sys.executable, "-m", "tokensphere"]
+    answer = subprocess.run(program, env=os.environ | question, capture_output=True, text=True, timeout=60)
+    assert answer.stdout.split() == ["run", "report"]

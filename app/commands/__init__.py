@@ -17,7 +17,7 @@ from tokensphere.commands.validate import validate
 BAD_INPUT = 2
 
 app = typer.Typer(
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     help="The mean-field transformer equation solved for a density on the sphere, and its theorems tested in numbers.",
     epilog="Status: 0 all holds, 1 a check falls short, 2 bad input, 3 interrupted with a checkpoint written.",
