@@ -1,6 +1,8 @@
 """Propagation of chaos and metastable exit times."""
 
+import importlib.util
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -108,3 +110,13 @@ def test_a_ladder_of_one_rung_is_refused():
     mesh = circle(8)
     with pytest.raises(InputError, match="at least two"):
         chaos_ladder(mesh, [0, 1], np.ones((2, 8)), AttentionDynamics(case_b(1.0)), [5], 3, np.random.default_rng())
+
+
+def test_the_example_tabulates_circle_and_sphere(tmp_path):
+    path = Path(__file__).parent.parent / "examples" / "exit_times.py"
+    specification = importlib.util.spec_from_file_location("exit_times", path)
+    example = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(example)
+    ladders = example.main(tmp_path, beta=20.0, counts=(40, 160), repeats=2)
+    assert [len(ladder.table()) for ladder in ladders] == [2, 2]
+    assert (tmp_path / "exit_times.png").stat().st_size > 5000
