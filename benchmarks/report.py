@@ -32,7 +32,7 @@ def table(rows: list[Row]) -> str:
         cases.setdefault(key, {})[str(row["method"])] = row
     shown = [name for name in METHODS if any(name in case for case in cases.values())]
     lines = ["| nside | β | cond(B) | density | " + " | ".join(shown) + " |", "|---" * (4 + len(shown)) + "|"]
-    for key, case in cases.items():
+    for key, case in sorted(cases.items(), key=lambda item: (item[0][3], *item[0][:3])):
         cells = [_cell(case.get(name)) for name in shown]
         lines.append("| " + " | ".join([*(f"{part:g}" if not isinstance(part, str) else part for part in key), *cells]))
         lines[-1] += " |"
@@ -42,26 +42,28 @@ def table(rows: list[Row]) -> str:
 def _cell(row: Row | None) -> str:
     if row is None:
         return ""
+    seconds, ratio = float(row["seconds"]), float(row["ratio"])
+    time = f"{1e3 * seconds:.3g} ms" if seconds < 1.0 else f"{seconds:,.{0 if seconds >= 100 else 1}f} s"
     error = f", {row['error']:.0e}" if float(row["error"]) > 1e-6 else ""
-    return f"{1e3 * float(row['seconds']):.3g} ms ({float(row['ratio']):.3g}×{error})"
+    return f"{time} ({ratio:,.0f}×{error})" if ratio >= 10 else f"{time} ({ratio:.2g}×{error})"
 
 
 def draw(rows: list[Row], picture: str) -> None:
-    """Seconds against cells at β = 100, smooth density."""
+    """Seconds against cells at β = 100, one curve per method, condition and density."""
     figure, axes = plt.subplots(figsize=(7, 4.5))
     for name in METHODS:
-        for condition, style in ((1.0, "o-"), (4.0, "s--")):
-            points = sorted(
-                (float(row["cells"]), float(row["seconds"]))
+        for condition, density, style in ((1.0, "smooth", "o-"), (4.0, "smooth", "s--"), (1.0, "void", "^:")):
+            points = {
+                float(row["cells"]): float(row["seconds"])
                 for row in rows
-                if (row["method"], row["condition"], row["beta"], row["density"]) == (name, condition, 100.0, "smooth")
-            )
-            if len(points) > 1:
-                axes.loglog(*zip(*points, strict=True), style, label=f"{name}, cond(B) = {condition:g}")
+                if (row["method"], row["condition"], row["beta"], row["density"]) == (name, condition, 100.0, density)
+            }
+            if len(points) > 1 and (name, density) != ("spectral", "void"):  # no valid digits there
+                axes.loglog(*zip(*sorted(points.items()), strict=True), style, label=f"{name}, {condition:g}, {density}")
     axes.set_xlabel("cells")
     axes.set_ylabel("seconds per attention field (two points per cell)")
-    axes.set_title("β = 100, smooth density")
-    axes.legend(fontsize=8)
+    axes.set_title("β = 100: method, cond(B), density")
+    axes.legend(fontsize=7)
     axes.grid(alpha=0.3, which="both")
     figure.tight_layout()
     figure.savefig(picture, dpi=130)
