@@ -50,8 +50,8 @@ def _cell(row: Row | None) -> str:
 
 def draw(rows: list[Row], picture: str) -> None:
     """Seconds against cells at β = 100, one curve per method, condition and density."""
-    figure, axes = plt.subplots(figsize=(7, 4.5))
-    for name in METHODS:
+    figure, axes = plt.subplots(figsize=(9, 4.8))
+    for colour, name in enumerate(METHODS):
         for condition, density, style in ((1.0, "smooth", "o-"), (4.0, "smooth", "s--"), (1.0, "void", "^:")):
             points = {
                 float(row["cells"]): float(row["seconds"])
@@ -59,11 +59,12 @@ def draw(rows: list[Row], picture: str) -> None:
                 if (row["method"], row["condition"], row["beta"], row["density"]) == (name, condition, 100.0, density)
             }
             if len(points) > 1 and (name, density) != ("spectral", "void"):  # no valid digits there
-                axes.loglog(*zip(*sorted(points.items()), strict=True), style, label=f"{name}, {condition:g}, {density}")
+                label = f"{name}, {condition:g}, {density}"
+                axes.loglog(*zip(*sorted(points.items()), strict=True), style, color=f"C{colour}", label=label)
     axes.set_xlabel("cells")
     axes.set_ylabel("seconds per attention field (two points per cell)")
     axes.set_title("β = 100: method, cond(B), density")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes.grid(alpha=0.3, which="both")
     figure.tight_layout()
     figure.savefig(picture, dpi=130)
