@@ -46,8 +46,8 @@ def main(
             np.random.default_rng(1),
             density_time=density_time,
             uniforms=stratified_uniforms,
-            entered=0.3,
-            left=0.31,
+            entered=0.24,
+            left=0.25,
         )
         ladders.append(ladder)
         print(f"{mesh.kind}, beta = {beta:g}")
