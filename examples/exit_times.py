@@ -54,7 +54,6 @@ def main(
         for row in ladder.table():
             print("  " + "  ".join(f"{name} {value:.4g}" for name, value in row.items()))
     axes = plot_exit_times(ladders)
-    axes.set_title("circle, then sphere")
     axes.get_figure().savefig(folder / "exit_times.png")
     return ladders
 

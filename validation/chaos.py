@@ -160,6 +160,7 @@ class ExitTimes:
     times: Array
     density: float
     beta: float
+    dimension: int
 
     @property
     def median(self) -> Array:
@@ -209,4 +210,4 @@ def exit_ladder(
             found[k, r] = token_exit_time(attention, projection, tokens, horizon, entered=entered, left=left)
             if report is not None:
                 report(count, float(found[k, r]))
-    return ExitTimes(np.asarray(counts, dtype=np.float64), found, density_time, attention.beta)
+    return ExitTimes(np.asarray(counts, dtype=np.float64), found, density_time, attention.beta, mesh.dimension)
