@@ -48,7 +48,8 @@ def plot_exit_times(ladders: "ExitTimes | list[ExitTimes]", axes: "Axes | None" 
     axes = axes or _new_axes()
     for ladder in [ladders] if isinstance(ladders, ExitTimes) else ladders:
         points = np.repeat(ladder.counts, ladder.times.shape[1])
-        (dots,) = axes.semilogx(points, ladder.times.ravel(), ".", label=f"S{'¹' if ladder.dimension == 2 else '²'}, β = {ladder.beta:g}")
+        name = f"{'circle' if ladder.dimension == 2 else 'sphere'}, β = {ladder.beta:g}"
+        (dots,) = axes.semilogx(points, ladder.times.ravel(), ".", label=name)
         axes.semilogx(ladder.counts, ladder.median, "-", color=dots.get_color())
         if np.isfinite(ladder.density):
             axes.axhline(ladder.density, linestyle="--", color=dots.get_color())
