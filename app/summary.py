@@ -2,9 +2,8 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from tokensphere.pde.attention import Attention
 from tokensphere.records import read_records
 from tokensphere.task import Task
 from tokensphere.theorem_facts import theorem_facts
+from tokensphere.validation.plain import plain
 
 Array = NDArray[np.float64]
 Records = Mapping[str, Array]
@@ -67,7 +67,7 @@ def write_summary(
 
 def to_json(document: Any) -> str:
     """JSON text of plain data, arrays and dataclasses; what JSON has no word for (NaN, infinities) becomes null."""
-    return json.dumps(_plain(document), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(plain(document, finite=True), indent=2, ensure_ascii=False) + "\n"
 
 
 def limit_facts(attention: Attention | None, records: Records, metric: str) -> dict[str, Any]:
@@ -132,21 +132,3 @@ def _last(records: Records, name: str) -> float | None:
 
 def _least(records: Records, name: str) -> float | None:
     return float(np.nanmin(records[name])) if name in records and np.isfinite(records[name]).any() else None
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return {key: _plain(entry) for key, entry in vars(value).items()}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, complex):
-        return [_plain(value.real), _plain(value.imag)]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

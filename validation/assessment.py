@@ -1,7 +1,7 @@
 """All that the theorem has to say about one run, as one document of plain numbers and sentences."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -24,6 +24,7 @@ from tokensphere.validation.bound import (
 from tokensphere.validation.hypotheses import Hypothesis, check_hypotheses
 from tokensphere.validation.lipschitz import follow
 from tokensphere.validation.phases import Thresholds, distance_to_eigenspace, predict_exit, read_phases, resolution
+from tokensphere.validation.plain import plain
 from tokensphere.validation.projection import Projection
 from tokensphere.validation.reached import turned_angle
 from tokensphere.validation.stability import dominant_degree
@@ -53,12 +54,12 @@ def predictions(attention: Attention) -> dict[str, Any]:
             "imaginary": found.values.imag.tolist(),
             "rotates": found.rotates,
         },
-        "terminal": _plain(asdict(predict_terminal(V, B, attention.beta, start))),
+        "terminal": plain(asdict(predict_terminal(V, B, attention.beta, start))),
     }
     if not attention.normalised:
         document["terminal"] = {"reason": SOFTMAX_ONLY}
     if not math.isinf(attention.beta):
-        document["exit"] = _plain(asdict(predict_exit(attention)))
+        document["exit"] = plain(asdict(predict_exit(attention)))
     if np.allclose(B, np.eye(len(B))) and np.allclose(V, B) and not math.isinf(attention.beta) and len(B) in (2, 3):
         document["dominant_degree"] = dominant_degree(len(B), attention.beta)
     return document
@@ -95,7 +96,7 @@ def assess_run(
         "phases": _phases(mesh, attention, times, densities, thresholds),
         "terminal": _terminal(mesh, attention, times, densities),
         "predictions": predictions(attention),
-        "resolution": _plain(asdict(resolution(mesh, attention))),
+        "resolution": plain(asdict(resolution(mesh, attention))),
     }
 
 
@@ -117,7 +118,7 @@ def assess_sweep(
     plateaus = np.array([float(curve.distances.min()) for curve in finite])
     if widths is not None:
         plateaus = without_width(plateaus, widths)
-    document: dict[str, Any] = _plain(asdict(judge_bound(curves, c, D)))
+    document: dict[str, Any] = plain(asdict(judge_bound(curves, c, D)))
     document["plateau"] = {
         "beta": betas.tolist(),
         "distance": plateaus.tolist(),
@@ -125,7 +126,7 @@ def assess_sweep(
     }
     for name, values in (("power", plateaus), ("power_of_temperature_term", document["plateau"]["temperature_term"])):
         try:
-            document["plateau"][name] = _plain(asdict(fit_power(betas, np.asarray(values))))
+            document["plateau"][name] = plain(asdict(fit_power(betas, np.asarray(values))))
         except InputError as error:
             document["plateau"][name] = {"reason": str(error)}
     document["fixed_time_error"] = {"reason": "no distances to the run at beta = inf were given."}
@@ -135,7 +136,7 @@ def assess_sweep(
             "time": time,
             "beta": at.tolist(),
             "distance": errors.tolist(),
-            "power": _plain(asdict(fit_power(at, errors))),
+            "power": plain(asdict(fit_power(at, errors))),
         }
     return document
 
@@ -153,11 +154,11 @@ def _bound(
     p = min(float(second["p"]), 2.0)
     curve = Curve(attention.beta, times[usable], values[usable], np.nan_to_num(errors[usable]))
     judged = judge_bound([curve], float(second["rate"]), decay_prefactor(p, float(second["moment"]), metric))
-    document: dict[str, Any] = _plain(asdict(judged))
+    document: dict[str, Any] = plain(asdict(judged))
     document["predicted_rate_supremum"] = second["rate_supremum"]
     try:
         rate = fit_rate(curve.times, curve.distances, window=_window(curve.distances))
-        document["fitted_rate"] = _plain(asdict(rate))
+        document["fitted_rate"] = plain(asdict(rate))
     except InputError as error:
         document["fitted_rate"] = {"reason": str(error)}
     return document
@@ -179,8 +180,8 @@ def _phases(
         found = read_phases(times, distance_to_eigenspace(mesh, densities, projection.basis), thresholds)
     except InputError as error:
         return {"reason": str(error)}
-    document: dict[str, Any] = _plain(asdict(found))
-    return document | {"thresholds": _plain(asdict(thresholds or Thresholds()))}
+    document: dict[str, Any] = plain(asdict(found))
+    return document | {"thresholds": plain(asdict(thresholds or Thresholds()))}
 
 
 def _terminal(mesh: Mesh, attention: Attention, times: Floats, densities: Floats) -> dict[str, Any]:
@@ -188,22 +189,8 @@ def _terminal(mesh: Mesh, attention: Attention, times: Floats, densities: Floats
         return {"reason": "beta is inf: the density follows the zero-temperature flow and has no terminal phase."}
     if not attention.normalised:
         return {"reason": SOFTMAX_ONLY}
-    document: dict[str, Any] = _plain(asdict(stillness(mesh, attention, densities[-1])))
+    document: dict[str, Any] = plain(asdict(stillness(mesh, attention, densities[-1])))
     means = densities @ (mesh.areas[:, None] * mesh.centers)
     if np.linalg.norm(means, axis=1).min() > 1e-6:
         document["turned_angle"] = float(turned_angle(means)[-1])
     return document
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, complex):
-        return [value.real, value.imag]
-    return value

@@ -20,6 +20,7 @@ from tokensphere.validation.empirical_transport import transports
 from tokensphere.validation.integrators import on_sphere
 from tokensphere.validation.nulls import DEGREE, DETUNING, Moments, Reference, simulate
 from tokensphere.validation.particle_files import Trajectories, label_indices, load_trajectories
+from tokensphere.validation.plain import plain
 from tokensphere.validation.replay import Replay, keeps_identity, replay
 from tokensphere.validation.statistics import Null, holm
 from tokensphere.validation.time_rows import (
@@ -68,7 +69,7 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and strings, ready for JSON; `lines` is the report for a terminal."""
-        content: dict[str, Any] = _plain(asdict(self))
+        content: dict[str, Any] = plain(asdict(self), finite=True)
         if self.replay is not None:
             content["replay"]["verdict"] = self.replay.verdict
         return content | {"lines": self.lines()}
@@ -275,16 +276,6 @@ def _verdict(rows: list[TimeRow], replayed: Replay | None, parameter: str, detec
     )
     return TOO_FEW, f"no test objects, but {size}; give more tokens, later times, or frames that keep the tokens' order"
 
-
-def _plain(value: Any) -> Any:
-    """Nested containers with arrays and numpy numbers as plain Python; numbers that are not finite as None."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(item) for item in value]
-    if isinstance(value, float | np.floating):
-        return float(value) if math.isfinite(value) else None
-    return int(value) if isinstance(value, np.integer) else value
 
 
 def _beta(dynamics: Dynamics) -> float:
