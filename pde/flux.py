@@ -4,7 +4,7 @@ import numpy as np
 
 from tokensphere.meshes.mesh import Floats, Mesh
 from tokensphere.pde.label_kernels import limited_slopes, shared_divergence, shared_fluxes
-from tokensphere.pde.limiter import limited
+from tokensphere.pde.limiter import limited, vectors
 from tokensphere.pde.transport_kernels import divergence, outflows, upwind_fluxes
 
 BEND = 1 / 6
@@ -37,16 +37,17 @@ def face_fluxes(mesh: Mesh, density: Floats, speeds: Floats) -> Floats:
     rows = np.ascontiguousarray(density).reshape(-1, mesh.cells)
     gradients, scales = limited(mesh, rows, BEND)
     fluxes = np.empty((len(rows), len(mesh.face_cells)))
+    _, centers, points = vectors(mesh)
     upwind_fluxes(
         rows,
         gradients,
         scales,
         BEND,
         np.ascontiguousarray(speeds).reshape(-1, len(mesh.face_points)),
-        mesh.centers,
+        centers,
         mesh.face_cells,
         mesh.face_offsets,
-        mesh.face_points,
+        points,
         fluxes,
     )
     return fluxes.reshape(*density.shape[:-1], -1)

@@ -1,5 +1,7 @@
 """The limited linear reconstruction: what the solver believes about the inside of a cell."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from tokensphere.meshes.levels import children, finer_cells, refine
@@ -20,29 +22,41 @@ def limited_gradient(mesh: Mesh, density: Floats) -> Floats:
         (…, cells, d).
     """
     rows = np.ascontiguousarray(density).reshape(-1, mesh.cells)
-    return limited(mesh, rows, bend=0.0)[0].reshape(*density.shape, mesh.dimension)
+    gradients = limited(mesh, rows, bend=0.0)[0][..., : mesh.dimension]
+    return gradients.reshape(*density.shape, mesh.dimension)
 
 
 def limited(mesh: Mesh, rows: Floats, bend: float) -> tuple[Floats, Floats]:
-    """θg (labels, cells, d) and θ (labels, cells) with 0 ≤ value ≤ 2ρ_i at the face points x_q of every cell.
+    """θg (labels, cells, 3) and θ (labels, cells) with 0 ≤ value ≤ 2ρ_i at the face points x_q of every cell.
 
     The value towards cell j is ρ_i + θ[⟨g, x_q − c_i⟩ + bend·(ρ_j − ρ_i − ⟨g, c_j − c_i⟩)].
     """
-    gradients, scales = np.empty((*rows.shape, mesh.dimension)), np.empty(rows.shape)
+    gradients, scales = np.empty((*rows.shape, 3)), np.empty(rows.shape)
+    weights, centers, points = vectors(mesh)
     limited_gradients(
         rows,
         bend,
         mesh.neighbours,
-        mesh.gradient_weights,
-        mesh.centers,
+        weights,
+        centers,
         mesh.face_cells,
         mesh.cell_faces,
         mesh.face_offsets,
-        mesh.face_points,
+        points,
         gradients,
         scales,
     )
     return gradients, scales
+
+
+@lru_cache(maxsize=16)
+def vectors(mesh: Mesh) -> tuple[Floats, Floats, Floats]:
+    """Gradient weights, centres and face points with three columns, the third zero on the circle."""
+    found = (mesh.gradient_weights, mesh.centers, mesh.face_points)
+    if mesh.dimension == 3:
+        return found
+    weights, centers, points = (np.concatenate([each, np.zeros((*each.shape[:-1], 1))], axis=-1) for each in found)
+    return weights, centers, points
 
 
 def prolong(mesh: Mesh, density: Floats, levels: int = 1) -> Floats:
