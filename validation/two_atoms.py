@@ -27,6 +27,7 @@ BAND_DEPTH = 3
 class _Band:
     """Cells the threshold may cut, cut into pieces ordered by falling ⟨x, e⟩."""
 
+    step: int
     first: int
     last: int
     parts: Pieces
@@ -108,18 +109,23 @@ class TwoAtoms:
         return float(power ** (1.0 / self.p))
 
     def _band_at(self, index: int) -> _Band:
-        """Cells within two radii of the height at `index`: all others lie wholly on one side of the quantile."""
+        """Cells around the height at `index`, two radii and more: all others lie wholly on one side of the quantile.
+
+        Bands stand at whole multiples of a radius, so that a quantile that wanders seldom needs a new one and what is
+        integrated depends on the density alone.
+        """
         level = self._height[min(index, len(self._height) - 1)]
-        reach = 2.0 * self._radius
-        first = int(np.searchsorted(-self._height, -(level + reach)))
-        last = int(np.searchsorted(-self._height, -(level - reach), side="right"))
-        if self._band is None or (self._band.first, self._band.last) != (first, last):
+        step = round(float(level) / self._radius)
+        if self._band is None or self._band.step != step:
+            height, reach = step * self._radius, 2.5 * self._radius
+            first = int(np.searchsorted(-self._height, -(height + reach)))
+            last = int(np.searchsorted(-self._height, -(height - reach), side="right"))
             parts = pieces(self.mesh, self._order[first:last], BAND_DEPTH)
             points = parts.points.reshape(-1, self.mesh.dimension)
             order = np.argsort(-(points @ self.e), kind="stable")
             points = points[order]
             plus, minus = (cost_of_points(points, atom, self.metric, self.p) for atom in (self.e, -self.e))
-            self._band = _Band(first, last, parts, order, plus, minus)
+            self._band = _Band(step, first, last, parts, order, plus, minus)
         return self._band
 
     def _split(self, band: _Band, density: Array, gradient: Array, rest: float) -> tuple[float, float]:
