@@ -91,28 +91,42 @@ def sphere_case_b(beta: float) -> Attention:
     return Attention(np.eye(3), turn.T, np.diag([1.0, -0.6, -0.6]) @ turn.T, beta)
 
 
-def exit_time(nside: int, beta: float, end: float, method: str = "auto", threshold: float = 0.3) -> float:
-    """When the chordal distance to E rises above a threshold again after its minimum; inf if not before ``end``."""
+def exit_times(
+    nside: int, beta: float, end: float, thresholds: tuple[float, ...], method: str = "auto"
+) -> dict[float, float]:
+    """When the chordal distance to E rises above each threshold again after its minimum; inf if not before ``end``."""
     mesh, attention = healpix(nside), sphere_case_b(beta)
     limit = Projection(attention)
     rho0 = densities.from_function(
         mesh, lambda x: 1 + 0.4 * x[..., 0] + 0.3 * x[..., 1] + 0.3 * x[..., 0] * x[..., 1] + 0.2 * x[..., 2]
     )
+    found = dict.fromkeys(thresholds, float("inf"))
     before = (0.0, np.inf)
     for state in march(AttentionFlow(mesh, attention, method=method), State(0.0, rho0), [end]):
         distance = float(distance_to_eigenspace(mesh, state.density, limit.basis))
-        if before[1] <= threshold < distance:
-            return before[0] + (threshold - before[1]) / (distance - before[1]) * (state.time - before[0])
+        for threshold in thresholds:
+            if before[1] <= threshold < distance:
+                share = (threshold - before[1]) / (distance - before[1])
+                found[threshold] = min(found[threshold], before[0] + share * (state.time - before[0]))
+        if np.isfinite(list(found.values())).all():
+            break
         before = (state.time, distance)
-    return float("inf")
+    return found
 
 
 @case("exit_sphere", level="full")
 def exit_sphere() -> list[Row]:
-    """Case B on S² at nside 32: the exit time grows by .183 ± 15 % per unit of β (Γ = tr M − 3 μ_min = 1.6)."""
-    times = [exit_time(32, beta, 0.25 * beta + 12) for beta in (30.0, 60.0, 120.0)]
-    slopes = np.diff(times) / [30.0, 60.0]
-    return [
-        below(f"exit_sphere: slope from beta={low} to {high}, against .183", 32, abs(slope / 0.183 - 1), 0.15)
-        for slope, low, high in zip(slopes, (30, 60), (60, 120), strict=True)
-    ]
+    """Case B on S² at nside 32: the exit time grows by .183 ± 15 % per unit of β (Γ = tr M − 3 μ_min = 1.6).
+
+    The cluster ends at the leading eigenvector of V, at distance .3027 from E: a threshold of .3 waits for the last
+    1 % of the way, where a cluster narrower than a cell sticks to its cell; .2 is crossed on the way.
+    """
+    betas, thresholds = (30.0, 60.0, 120.0), (0.2, 0.3)
+    found = [exit_times(32, beta, 0.25 * beta + 12, thresholds) for beta in betas]
+    rows = []
+    for threshold in thresholds:
+        slopes = np.diff([each[threshold] for each in found]) / np.diff(betas)
+        for slope, low, high in zip(slopes, betas[:-1], betas[1:], strict=True):
+            name = f"exit_sphere: above {threshold:g}, slope from beta={low:g} to {high:g} against .183"
+            rows.append(below(name, 32, abs(slope / 0.183 - 1), 0.15))
+    return rows
