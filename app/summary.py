@@ -18,6 +18,7 @@ from tokensphere.layout import Layout
 from tokensphere.meshes.errors import InputError
 from tokensphere.pde.attention import Attention
 from tokensphere.records import read_records
+from tokensphere.refining import refined_numbers
 from tokensphere.task import Task
 from tokensphere.theorem_facts import theorem_facts
 from tokensphere.validation.plain import plain
@@ -59,6 +60,7 @@ def write_summary(
         "theorem": theorem_facts(task, folder, records, checked, config.solver.metric),
         "joint": joint_facts(task, folder),
         "fits": _fits(records),
+        "refined": refined_numbers(config) if config.output.refine else None,
         # "march" is the whole loop, over all resumptions; the parts are those of the last one.
         "timings": {**seconds, "march": checkpoint.seconds},
     }

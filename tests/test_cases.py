@@ -146,3 +146,17 @@ def test_check_refine_prints_every_number_with_its_error(
     assert 0 < refined["w2_to_limit"]["error"][-1] < 0.01
     assert status(["check", path, "--refine", "--set", "attention.value=[[1.0,0.2],[0.0,-0.6]]", "--json"]) == 1
     assert "w2_to_limit" not in json.loads(capsys.readouterr().out)["refined"]
+
+
+def test_a_summary_carries_the_refined_numbers_when_asked(
+    write_config: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = str(write_config()), tmp_path / "refined"
+    assert status(["run", path, "--out", str(out), "--set", "output.refine=true", "--set", "output.figures=false"]) == 0
+    summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    refined = summary["refined"]["w2_to_limit"]
+    assert refined["value"][-1] == pytest.approx(summary["limit"]["w2_to_limit"], rel=1e-9)
+    assert 0 < refined["error"][-1] < refined["value"][-1]
+    coarsest = ["--set", "output.refine=true", "--set", "mesh.cells=18"]
+    assert status(["run", path, "--out", str(tmp_path / "no"), *coarsest]) == 2
+    assert "coarser level" in capsys.readouterr().err

@@ -48,12 +48,22 @@ class HealpixMesh(Table):
     kind: Literal["healpix"]
     nside: Annotated[int, AfterValidator(_nside)]
 
+    @property
+    def coarsest(self) -> bool:
+        """Whether there is no coarser level."""
+        return self.nside == 1
+
 
 class CircleMesh(Table):
     """The circle S¹ in equal cells."""
 
     kind: Literal["circle"]
     cells: Annotated[int, AfterValidator(_cells)]
+
+    @property
+    def coarsest(self) -> bool:
+        """Whether there is no coarser level."""
+        return self.cells % 4 != 0 or self.cells < 16
 
 
 MeshTable = Annotated[HealpixMesh | CircleMesh, Field(discriminator="kind")]
@@ -86,10 +96,12 @@ class SolverTable(Table):
 
 
 class OutputTable(Table):
-    """What is written besides the density: seconds of wall time between checkpoints, and the figures."""
+    """What is written besides the density: seconds of wall time between checkpoints, the figures, and, by a second run
+    one level coarser, every reported number with its discretisation error."""
 
     checkpoint_every: Positive = 30.0
     figures: bool = True
+    refine: bool = False
 
 
 class SweepTable(Table):
@@ -146,6 +158,8 @@ class Config(Table):
             raise ValueError(
                 "[attention] is missing; give it beta and value, or describe a joint law by [labels] and [kernel]"
             )
+        if self.output.refine and (self.kernel is not None or self.mesh.coarsest):
+            raise ValueError("output.refine = true needs [attention] and a mesh that has a coarser level; leave it out")
         if self.kernel is None and self.initial.perturbation:
             raise ValueError("initial.perturbation was given, but only a joint law (with [labels] and [kernel]) has it")
         methods = ("auto", "spectral", "log-safe") if self.joint else ("auto", "direct", "spectral", "tree")
