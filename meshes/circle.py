@@ -6,7 +6,6 @@ import numpy as np
 
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.gradients import least_squares_weights
-from tokensphere.meshes.healpix import faces_of_cells
 from tokensphere.meshes.mesh import Mesh
 
 
@@ -28,7 +27,7 @@ def circle(cells: int) -> Mesh:
     centers = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     face_cells = np.stack([(index - 1) % n, index], axis=1)
     neighbours = np.stack([(index - 1) % n, (index + 1) % n], axis=1)
-    cell_faces, cell_signs = faces_of_cells(face_cells, n)
+    cell_faces = np.stack([(index + 1) % n, index], axis=1)
     return Mesh(
         kind="circle",
         resolution=n,
@@ -39,7 +38,7 @@ def circle(cells: int) -> Mesh:
         face_points=np.stack([np.cos(ends), np.sin(ends)], axis=1),
         face_normals=np.stack([-np.sin(ends), np.cos(ends)], axis=1),
         cell_faces=cell_faces,
-        cell_signs=cell_signs,
+        cell_signs=np.tile([1.0, -1.0], (n, 1)),
         neighbours=neighbours,
         gradient_weights=least_squares_weights(centers, neighbours),
     )

@@ -46,7 +46,7 @@ def healpix(nside: int) -> Mesh:
     polar = ((base < 4) & (ix == nside - 1) & (iy == nside - 1)) | ((base >= 8) & (ix == 0) & (iy == 0))
     beside_pole = polar[face_cells].any(axis=1)
     points, normals, offsets = _face_quadrature(nside, base[first], ix[first], iy[first], edge, beside_pole)
-    cell_faces, cell_signs = faces_of_cells(face_cells, cells)
+    cell_faces, cell_signs = _faces_by_edge(face_cells, edge, around[EDGE_NEIGHBOUR])
     neighbours = np.where(around.T >= 0, around.T, np.arange(cells)[:, None])
     centers = centroids(nside)
     return Mesh(
@@ -65,11 +65,15 @@ def healpix(nside: int) -> Mesh:
     )
 
 
-def faces_of_cells(face_cells: Integers, cells: int) -> tuple[Integers, Floats]:
-    """The faces of every cell (cells, m) and +1 or −1 where the cell is the first or the second of the face."""
-    order = np.argsort(face_cells.T.ravel(), kind="stable").reshape(cells, -1)
-    faces = len(face_cells)
-    return order % faces, np.where(order < faces, 1.0, -1.0)
+def _faces_by_edge(face_cells: Integers, edge: Integers, across: Integers) -> tuple[Integers, Floats]:
+    """Faces (cells, 4) and signs in the order of the edges; edge: that of the first cell; across: (4, cells)."""
+    first, second = face_cells.T
+    back = np.argmax(across[:, second] == first, axis=0)
+    cell_faces, cell_signs = np.empty(across.T.shape, dtype=np.int64), np.empty(across.T.shape)
+    for cells, edges, sign in ((first, edge, 1.0), (second, back, -1.0)):
+        cell_faces[cells, edges] = np.arange(len(first))
+        cell_signs[cells, edges] = sign
+    return cell_faces, cell_signs
 
 
 @lru_cache(maxsize=4)

@@ -27,7 +27,7 @@ class Mesh:
         face_offsets: (faces + 1,) where the points of each face begin.
         face_points: (points, d) unit vectors.
         face_normals: (points, d) tangent normals, first cell to second, times length and quadrature weight.
-        cell_faces: (cells, 4) or (cells, 2) faces of each cell.
+        cell_faces: (cells, 4) or (cells, 2) faces of each cell; those m and m + 2 (m and m + 1) lie opposite.
         cell_signs: same shape, +1 where the cell is the first of the face, −1 where it is the second.
         neighbours: (cells, 8) or (cells, 2) cells sharing a face or a vertex, padded with the cell itself.
         gradient_weights: (cells, 8 or 2, d): the gradient of cell i is Σ_k w_ik (ρ_k − ρ_i), tangent at its centre.

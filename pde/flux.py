@@ -27,25 +27,31 @@ def normal_speeds(mesh: Mesh, vectors: Floats) -> Floats:
 def face_fluxes(mesh: Mesh, density: Floats, speeds: Floats) -> Floats:
     """Mass per unit time through each face, first cell to second, upwind at every face point: (…, faces).
 
-    The value at x_q of the cell i upwind of j is ρ_i + θ_i[⟨g_i, x_q − c_i⟩ + ⅙(ρ_j − ρ_i − ⟨g_i, c_j − c_i⟩)] with the
-    largest θ_i ≤ 1 that keeps every value of the cell between 0 and 2ρ_i.
+    The value at x_q of the cell i upwind of j is ρ_i + [⟨g_i, x_q − c_i⟩ + ⅙(ρ_j − ρ_i − ⟨g_i, c_j − c_i⟩)] with the
+    gradient limited so that |⟨g_i, x_q − c_i⟩| ≤ ρ_i, and the bracket then cut to [−ρ_i, ρ_i].
+
+    A peak within two cells is released: where the middle of its cell flows towards a face faster than the face itself,
+    its mass leaves at the speed of the middle, so that its first moment moves as the flow does. Without it, a cluster
+    stops where the flow points inwards on every face of its cell.
 
     Args:
         density: (…, cells) non-negative averages per unit area.
         speeds: (points,), or (…, points) with one row per label.
     """
     rows = np.ascontiguousarray(density).reshape(-1, mesh.cells)
-    gradients, scales = limited(mesh, rows, BEND)
+    gradients, peaks = limited(mesh, rows)
     fluxes = np.empty((len(rows), len(mesh.face_cells)))
     _, centers, points = vectors(mesh)
     upwind_fluxes(
         rows,
         gradients,
-        scales,
+        peaks,
         BEND,
         np.ascontiguousarray(speeds).reshape(-1, len(mesh.face_points)),
         centers,
         mesh.face_cells,
+        mesh.cell_faces,
+        mesh.cell_signs,
         mesh.face_offsets,
         points,
         fluxes,
@@ -73,28 +79,44 @@ def _shared_rate(mesh: Mesh, density: Floats, speeds: Floats) -> Floats:
     """``transport_rate`` of many labels that one flow moves, labels innermost: the same sums in another order."""
     turned = np.ascontiguousarray(density.T)
     slopes = np.empty((mesh.cells, mesh.dimension, len(density)))
-    scales, rates = np.empty_like(turned), np.empty(density.shape)
+    peaks, rates = np.empty_like(turned), np.empty(density.shape)
     fluxes = np.empty((len(mesh.face_cells), len(density)))
-    faces = (mesh.face_offsets, mesh.face_points)
     limited_slopes(
         turned,
-        BEND,
         mesh.neighbours,
         mesh.gradient_weights,
         mesh.centers,
         mesh.face_cells,
         mesh.cell_faces,
-        *faces,
+        mesh.face_offsets,
+        mesh.face_points,
         slopes,
-        scales,
+        peaks,
     )
-    shared_fluxes(turned, slopes, scales, BEND, speeds, mesh.centers, mesh.face_cells, *faces, fluxes)
+    shared_fluxes(
+        turned,
+        slopes,
+        peaks,
+        BEND,
+        speeds[None],
+        mesh.centers,
+        mesh.face_cells,
+        mesh.cell_faces,
+        mesh.cell_signs,
+        mesh.face_offsets,
+        mesh.face_points,
+        fluxes,
+    )
     shared_divergence(fluxes, mesh.cell_faces, mesh.cell_signs, mesh.areas, rates)
     return rates
 
 
 def outflow(mesh: Mesh, speeds: Floats) -> Floats:
-    """Σ_q max(u_q, 0) out of every cell, over all points of its faces: (…, cells) from (…, points)."""
+    """The most that can leave a cell, Σ_q max(u_q, 0) over the points of its faces and what peaks release: (…, cells).
+
+    Args:
+        speeds: (…, points).
+    """
     rows = np.ascontiguousarray(speeds).reshape(-1, len(mesh.face_points))
     result = np.empty((len(rows), mesh.cells))
     outflows(rows, mesh.cell_faces, mesh.cell_signs, mesh.face_offsets, result)

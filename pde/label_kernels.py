@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from tokensphere.pde.transport_kernels import SAFE
+from tokensphere.pde.transport_kernels import SAFE, flattening, release, sharpness, through
 
 Array = Any
 BLOCK = 64
@@ -18,7 +18,6 @@ BLOCK = 64
 @njit(cache=True, parallel=True)
 def limited_slopes(
     density: Array,
-    bend: float,
     neighbours: Array,
     weights: Array,
     centers: Array,
@@ -27,14 +26,16 @@ def limited_slopes(
     offsets: Array,
     points: Array,
     slopes: Array,
-    scales: Array,
+    peaks: Array,
 ) -> None:
-    """Limited gradients (cells, d, labels) and their factors θ (cells, labels): ``limited_gradients``."""
+    """Limited gradients (cells, d, labels) and sharpness of peaks (cells, labels): ``limited_gradients``."""
     cells, labels = density.shape
     dimension = centers.shape[1]
+    half = cell_faces.shape[1] // 2
     for block in prange((cells + BLOCK - 1) // BLOCK):
         steepest = np.empty(labels)
-        curve = np.empty(labels)
+        bending = np.empty(labels)
+        around = np.empty(labels)
         rise = np.empty(labels)
         for i in range(block * BLOCK, min(cells, (block + 1) * BLOCK)):
             slopes[i] = 0.0
@@ -45,62 +46,85 @@ def limited_slopes(
                     for label in range(labels):
                         slopes[i, axis, label] += weight * (density[j, label] - density[i, label])
             steepest[:] = 0.0
-            for k in range(cell_faces.shape[1]):
-                face = cell_faces[i, k]
-                j = face_cells[face, 0] + face_cells[face, 1] - i
-                for label in range(labels):
-                    curve[label] = bend * (density[j, label] - density[i, label])
-                for axis in range(dimension):
-                    across = bend * (centers[j, axis] - centers[i, axis])
+            bending[:] = 0.0
+            for side in range(half):
+                around[:] = 0.0
+                for k in range(side, 2 * half, half):
+                    face = cell_faces[i, k]
+                    j = face_cells[face, 0] + face_cells[face, 1] - i
                     for label in range(labels):
-                        curve[label] -= across * slopes[i, axis, label]
-                for p in range(offsets[face], offsets[face + 1]):
-                    rise[:] = curve
-                    for axis in range(dimension):
-                        place = points[p, axis] - centers[i, axis]
+                        around[label] += density[j, label]
+                    for p in range(offsets[face], offsets[face + 1]):
+                        rise[:] = 0.0
+                        for axis in range(dimension):
+                            place = points[p, axis] - centers[i, axis]
+                            for label in range(labels):
+                                rise[label] += place * slopes[i, axis, label]
                         for label in range(labels):
-                            rise[label] += place * slopes[i, axis, label]
-                    for label in range(labels):
-                        size = abs(rise[label])
-                        steepest[label] = size if size > steepest[label] else steepest[label]
+                            size = abs(rise[label])
+                            steepest[label] = size if size > steepest[label] else steepest[label]
+                for label in range(labels):
+                    twice = 2.0 * density[i, label]
+                    if around[label] < twice:
+                        bending[label] = max(bending[label], (twice - around[label]) / (twice + around[label]))
             for label in range(labels):
                 bound = density[i, label] * SAFE
-                scales[i, label] = 1.0 if steepest[label] <= bound else bound / steepest[label]
+                rise[label] = 1.0 if steepest[label] <= bound else bound / steepest[label]
+                peaks[i, label] = sharpness(bending[label])
             for axis in range(dimension):
                 for label in range(labels):
-                    slopes[i, axis, label] *= scales[i, label]
+                    slopes[i, axis, label] *= rise[label]
 
 
 @njit(cache=True, parallel=True)
 def shared_fluxes(
     density: Array,
     slopes: Array,
-    scales: Array,
+    peaks: Array,
     bend: float,
     speeds: Array,
     centers: Array,
     face_cells: Array,
+    cell_faces: Array,
+    cell_signs: Array,
     offsets: Array,
     points: Array,
     fluxes: Array,
 ) -> None:
-    """Upwind fluxes (faces, labels) under speeds (points,) that all labels share: ``upwind_fluxes``."""
+    """Upwind fluxes (faces, labels) under speeds (1, points) that all labels share: ``upwind_fluxes``."""
     labels = density.shape[1]
     faces = face_cells.shape[0]
     for block in prange((faces + BLOCK - 1) // BLOCK):
+        rise = np.empty(labels)
+        bent = np.empty(labels)
         for f in range(block * BLOCK, min(faces, (block + 1) * BLOCK)):
+            first, second = face_cells[f, 0], face_cells[f, 1]
             fluxes[f] = 0.0
+            bent[:] = 1.0
+            sharpest = 0.0
+            for label in range(labels):
+                rise[label] = max(peaks[first, label], peaks[second, label])
+                sharpest = max(sharpest, rise[label])
+            if sharpest > 0.0:
+                out = release(speeds, 0, first, f, cell_faces, cell_signs, offsets)
+                back = release(speeds, 0, second, f, cell_faces, cell_signs, offsets)
+                flat = flattening(out + back, through(speeds, 0, f, offsets))
+                for label in range(labels):
+                    fluxes[f, label] = rise[label] * (out * density[first, label] - back * density[second, label])
+                    bent[label] -= flat * rise[label]
             for p in range(offsets[f], offsets[f + 1]):
-                speed = speeds[p]
+                speed = speeds[0, p]
                 upwind = 0 if speed > 0.0 else 1
                 i, j = face_cells[f, upwind], face_cells[f, 1 - upwind]
                 for label in range(labels):
-                    bent = bend * scales[i, label] * (density[j, label] - density[i, label])
-                    fluxes[f, label] += speed * (density[i, label] + bent)
+                    rise[label] = bend * (density[j, label] - density[i, label])
                 for axis in range(centers.shape[1]):
                     place = points[p, axis] - centers[i, axis] - bend * (centers[j, axis] - centers[i, axis])
                     for label in range(labels):
-                        fluxes[f, label] += speed * place * slopes[i, axis, label]
+                        rise[label] += place * slopes[i, axis, label]
+                for label in range(labels):
+                    own = density[i, label]
+                    fluxes[f, label] += speed * (own + bent[label] * min(own, max(-own, rise[label])))
 
 
 @njit(cache=True, parallel=True)

@@ -22,20 +22,16 @@ def limited_gradient(mesh: Mesh, density: Floats) -> Floats:
         (…, cells, d).
     """
     rows = np.ascontiguousarray(density).reshape(-1, mesh.cells)
-    gradients = limited(mesh, rows, bend=0.0)[0][..., : mesh.dimension]
+    gradients = limited(mesh, rows)[0][..., : mesh.dimension]
     return gradients.reshape(*density.shape, mesh.dimension)
 
 
-def limited(mesh: Mesh, rows: Floats, bend: float) -> tuple[Floats, Floats]:
-    """θg (labels, cells, 3) and θ (labels, cells) with 0 ≤ value ≤ 2ρ_i at the face points x_q of every cell.
-
-    The value towards cell j is ρ_i + θ[⟨g, x_q − c_i⟩ + bend·(ρ_j − ρ_i − ⟨g, c_j − c_i⟩)].
-    """
-    gradients, scales = np.empty((*rows.shape, 3)), np.empty(rows.shape)
+def limited(mesh: Mesh, rows: Floats) -> tuple[Floats, Floats]:
+    """The limited gradients (labels, cells, 3) and the sharpness of peaks (labels, cells); see ``limited_gradients``."""
+    gradients, peaks = np.empty((*rows.shape, 3)), np.empty(rows.shape)
     weights, centers, points = vectors(mesh)
     limited_gradients(
         rows,
-        bend,
         mesh.neighbours,
         weights,
         centers,
@@ -44,9 +40,9 @@ def limited(mesh: Mesh, rows: Floats, bend: float) -> tuple[Floats, Floats]:
         mesh.face_offsets,
         points,
         gradients,
-        scales,
+        peaks,
     )
-    return gradients, scales
+    return gradients, peaks
 
 
 @lru_cache(maxsize=16)
