@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from tokensphere.meshes.mesh import Mesh
-from tokensphere.plots.canvas import new_figure, record_column, save
+from tokensphere.plots.canvas import column_figure, new_figure, record_column, save
 from tokensphere.plots.circle import circle_density, circle_figure
 from tokensphere.plots.colours import colour_scale
 from tokensphere.plots.curves import (
@@ -20,7 +20,8 @@ from tokensphere.plots.curves import (
     wasserstein_curve,
 )
 from tokensphere.plots.decay import fit_decay
-from tokensphere.plots.sphere import colour_bar, density_map, scale_words, sphere_figure, time_series_figure
+from tokensphere.plots.pages import map_grid, sphere_figure, time_series_figure
+from tokensphere.plots.sphere import density_map, scale_words
 
 Array = NDArray[np.float64]
 Records = Mapping[str, Array]
@@ -107,23 +108,22 @@ def curve_figures(
     figures: dict[str, Figure] = {}
     distance, floor = record_column(records, "w2_to_limit"), record_column(records, "w2_floor")
     if distance is not None:
-        figures["wasserstein.png"] = page = new_figure(7.2, 4.4)
+        page, (panel,) = column_figure(1, 7.2, 4.4)
+        figures["wasserstein.png"] = page
         fit = fit_decay(time, distance, 0.0 if floor is None else floor)
-        wasserstein_curve(
-            time, distance, floor, page.add_subplot(), fit=fit, predictions=predictions, phases=phases, metric=metric
-        )
+        wasserstein_curve(time, distance, floor, panel, fit=fit, predictions=predictions, phases=phases, metric=metric)
     least, mass = record_column(records, "density_min"), record_column(records, "mass")
     if least is not None and mass is not None:
-        figures["minimum_and_mass.png"] = page = new_figure(7.2, 6.2)
-        upper, lower = page.subplots(2, 1)
+        page, (upper, lower) = column_figure(2, 7.2, 6.2)
+        figures["minimum_and_mass.png"] = page
         minimum_density(time, least, upper, unit="per steradian" if dimension == 3 else "per radian")
         mass_defect(time, mass, lower)
     names = [name for name in ("mean_x", "mean_y", "mean_z") if record_column(records, name) is not None]
     energy = record_column(records, "energy")
     if energy is not None or names:
         rows = (energy is not None) + bool(names)
-        figures["energy_and_mean.png"] = page = new_figure(7.2, 0.2 + 3.0 * rows)
-        panels = page.subplots(rows, 1, squeeze=False).ravel()
+        page, panels = column_figure(rows, 7.2, 0.2 + 3.0 * rows)
+        figures["energy_and_mean.png"] = page
         if energy is not None:
             energy_curve(time, energy, panels[0])
         if names:
@@ -143,14 +143,10 @@ def slices_figure(mesh: Mesh, slices: Array, label_points: ArrayLike | None, tit
         page.suptitle(title, fontsize=11)
         return page
     scale = colour_scale(slices[picks])
-    page = new_figure(10.8, 2.2 * -(-len(picks) // 3) + 1.1)
-    panels = page.subplots(-(-len(picks) // 3), 3, squeeze=False).ravel()
-    for panel in panels:
-        panel.set_axis_off()
-    for panel, k, name in zip(panels, picks, names, strict=False):
-        density_map(mesh, slices[k], axes=panel, scale=scale, width=540)
-        panel.set_title(name, fontsize=10)
-    page.suptitle(title, fontsize=11)
     words = scale_words(scale, slices[picks].ravel()).replace("of the sphere is", "of all cells are")
-    colour_bar(page, list(panels), scale, words + "; conditional density, each slice integrates to 1")
+    label = words + "; conditional density, each slice integrates to 1"
+    page, maps = map_grid(len(picks), min(3, len(picks)), title, scale, label)
+    for where, k, name in zip(maps, picks, names, strict=True):
+        density_map(mesh, slices[k], axes=where, scale=scale, width=540)
+        where.set_title(name, fontsize=10, y=1.0)
     return page

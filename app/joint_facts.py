@@ -2,11 +2,9 @@
 
 from typing import Any
 
-import numpy as np
-
 from tokensphere.folder import RunFolder
 from tokensphere.pde.kernels import Kernel
-from tokensphere.store import read_solution
+from tokensphere.store import read_saves
 from tokensphere.task import Task
 
 
@@ -18,7 +16,7 @@ def joint_facts(task: Task, folder: RunFolder) -> dict[str, Any] | None:
     from tokensphere.validation.dichotomy import dichotomy
     from tokensphere.validation.diracization import diracization, outcome
 
-    density = np.asarray(read_solution(folder.solution).density.values[-1], dtype=np.float64)
+    density = read_saves(folder.solution).densities[-1]
     mesh, labels = task.mesh, task.labels
     judged = outcome(mesh, labels, kernel, density)
     known = dichotomy(labels, kernel, mesh.dimension)

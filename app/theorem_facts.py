@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tokensphere.folder import RunFolder
 from tokensphere.meshes.errors import InputError
 from tokensphere.pde.errors import NumericalError
-from tokensphere.store import read_solution
+from tokensphere.store import read_saves
 from tokensphere.task import Task
 
 Array = NDArray[np.float64]
@@ -27,7 +27,7 @@ def theorem_facts(
         return {"reason": "the theorem is about a density under an attention head, not about a joint law"}
     from tokensphere.validation.assessment import assess_run
 
-    solution = read_solution(folder.solution)
+    solution = read_saves(folder.solution)
     distances = None
     if "w2_to_limit" in records:
         distances = (records["time"], records["w2_to_limit"], records["w2_floor"])
@@ -35,8 +35,8 @@ def theorem_facts(
         return assess_run(
             task.mesh,
             task.attention,
-            np.asarray(solution.time.values, dtype=np.float64),
-            np.asarray(solution.density.values, dtype=np.float64),
+            solution.times,
+            solution.densities,
             list(checked),
             distances,
             lambda density: task.flow.field(density).speeds,

@@ -16,7 +16,11 @@ from tokensphere.figures import chosen_saves, write_run_figures
 from tokensphere.meshes.circle import circle
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.healpix import healpix
-from tokensphere.plots.colours import colour_scale
+from tokensphere.plots.canvas import blank_figure, pixels, place
+from tokensphere.plots.colours import ColourScale, colour_scale
+from tokensphere.plots.decades import power_words
+from tokensphere.plots.map_image import MapImage
+from tokensphere.plots.scale_bar import bar_marks
 from tokensphere.plots.sphere import scale_words, view_centres
 from tokensphere.plots.views import Mollweide, Orthographic, great_circle, pixel_grid, visible_pieces
 
@@ -100,6 +104,41 @@ def test_scale_and_its_words_state_what_is_hidden() -> None:
     assert "per steradian, linear" in scale_words(colour_scale(density, log=False), density)
     nearly_uniform = colour_scale(1.0 + 1e-15 * np.arange(4.0))
     assert nearly_uniform.high / nearly_uniform.low == pytest.approx(1.5)
+
+
+def test_marks_of_the_bar_are_round_values_inside_the_scale() -> None:
+    values, words, marks = bar_marks(ColourScale(3.5e-4, 350.0, True))
+    assert words == ["10⁻³", "10⁻²", "10⁻¹", "10⁰", "10¹", "10²"]
+    np.testing.assert_allclose(np.log10(values), np.arange(-3, 3))
+    assert (marks.min(), marks.max()) == (pytest.approx(4e-4), pytest.approx(300.0))
+    assert marks.size == 6 + 8 * 5 + 2  # 4 … 9, five whole decades, 2 and 3
+    values, words, marks = bar_marks(ColourScale(0.065, 0.0975, True))
+    assert (len(words), marks.size) == (len(values), 0)
+    assert words[0] == "0.065"
+    np.testing.assert_allclose(np.diff(values), np.diff(values)[0])
+    np.testing.assert_allclose(ColourScale(0.01, 100.0, True).fraction([0.0, 0.1, 1.0, 1e3]), [0.0, 0.25, 0.5, 1.0])
+
+
+def test_powers_of_ten_are_labelled_as_text() -> None:
+    assert [power_words(value) for value in (1e-13, 2e-3, 1.0, 1e10)] == ["10⁻¹³", "2 × 10⁻³", "10⁰", "10¹⁰"]
+    t = np.linspace(0.0, 4.0, 9)
+    axes = plots.wasserstein_curve(t, np.exp(-t))
+    assert axes.yaxis.get_major_formatter().format_ticks([0.01, 1.0]) == ["10⁻²", "10⁰"]
+    axes.set_ylim(0.02, 0.05)
+    plots.dress(axes)
+    assert axes.yaxis.get_minor_formatter().format_ticks([0.02, 0.03]) == ["2 × 10⁻²", "3 × 10⁻²"]
+
+
+def test_each_pixel_of_the_page_has_the_colour_of_its_cell() -> None:
+    figure = blank_figure(2.0, 1.0)
+    axes = place(figure, 0.0, 0.0, 2.0, 1.0)
+    cells = np.arange(32, dtype=np.int32).reshape(4, 8)
+    colours = np.stack([8 * np.arange(32), np.zeros(32), np.zeros(32), np.full(32, 255)], axis=1).astype(np.uint8)
+    axes.add_image(MapImage(axes, cells, colours, (2.0, 1.0)))
+    axes.set(xlim=(-2.0, 2.0), ylim=(-1.0, 1.0))
+    axes.set_axis_off()
+    seen = pixels(figure)[::-1, :, 0]
+    np.testing.assert_array_equal(seen, 8 * np.repeat(np.repeat(cells, 30, axis=0), 30, axis=1))
 
 
 def test_limit_set_is_marked_where_it_lies() -> None:

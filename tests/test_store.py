@@ -13,7 +13,7 @@ from tokensphere.layout import Layout
 from tokensphere.meshes.errors import InputError
 from tokensphere.pde.errors import DiskFullError
 from tokensphere.records import Records, read_records
-from tokensphere.store import append_save, finish, forget_spare, read_solution, saves_in
+from tokensphere.store import append_save, finish, forget_spare, read_saves, read_solution, saves_in
 
 SPHERE = Layout("healpix", 4, None, {"title": "test", "configuration": "[mesh]\nnside = 4\n"})
 JOINT = Layout("circle", 16, (np.array([0.0, 2.0, 4.0]), np.array([0.2, 0.3, 0.5])), {"title": "test"})
@@ -113,11 +113,13 @@ def test_a_file_system_without_hard_links_is_served_too(tmp_path: Path, monkeypa
 
 
 def test_what_is_no_solution_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not exist"):
-        read_solution(tmp_path / "solution.nc")
+    for read in (read_solution, read_saves):
+        with pytest.raises(InputError, match="does not exist"):
+            read(tmp_path / "solution.nc")
     (tmp_path / "solution.nc").write_bytes(b"\x89HDF\r\n\x1a\nnot really")
-    with pytest.raises(InputError, match="netCDF"):
-        read_solution(tmp_path / "solution.nc")
+    for read in (read_solution, read_saves):
+        with pytest.raises(InputError, match="netCDF"):
+            read(tmp_path / "solution.nc")
     with pytest.raises(InputError, match="damaged"):
         saves_in(tmp_path / "solution.nc")
 

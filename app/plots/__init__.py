@@ -23,8 +23,9 @@ from tokensphere.plots.curves import (
     wasserstein_curve,
 )
 from tokensphere.plots.decay import Decay, fit_decay
+from tokensphere.plots.pages import sphere_figure, time_series_figure
 from tokensphere.plots.phase_diagram import against_beta, label_curve, phase_map
-from tokensphere.plots.sphere import Raster, colour_bar, density_map, rasterise, sphere_figure, time_series_figure
+from tokensphere.plots.sphere import Raster, colour_bar, density_map, rasterise
 from tokensphere.plots.views import Mollweide, Orthographic, View
 
 __all__ = [

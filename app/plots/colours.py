@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.colors import LogNorm, Normalize
 from numpy.typing import ArrayLike, NDArray
 
 DENSITY_MAP = "viridis"
@@ -30,10 +29,12 @@ class ColourScale:
     high: float
     log: bool
 
-    def norm(self) -> Normalize:
-        """The matplotlib normalisation of this scale, clipping at both ends."""
-        kind = LogNorm if self.log else Normalize
-        return kind(vmin=self.low, vmax=self.high, clip=True)
+    def fraction(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Places of values along the scale, 0 at its lower end and below, 1 at its upper end and above."""
+        inside = np.clip(np.asarray(values, dtype=float), self.low, self.high)
+        if self.log:
+            return np.asarray(np.log(inside / self.low) / np.log(self.high / self.low))
+        return np.asarray((inside - self.low) / (self.high - self.low))
 
     def fraction_below(self, density: ArrayLike) -> float:
         """Share of the equal-area cells whose value lies under the lower end."""

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from tokensphere.plots.canvas import dress, given_or_new, mark_phases
+from tokensphere.plots.canvas import dress, given_or_new, mark_phases, points_below
 from tokensphere.plots.colours import BLUE, CYCLE, GREEN, ORANGE, VERMILION
 from tokensphere.plots.decay import Decay
 
@@ -48,7 +48,10 @@ def wasserstein_curve(
     if shown.any():
         where.set_ylim(top=3.0 * value[shown].max())
     mark_phases(where, phases)
-    where.legend(fontsize=8, frameon=False, ncols=2, loc="upper left", bbox_to_anchor=(0.0, -0.14))
+    beneath = points_below(where, 32.0)
+    where.legend(
+        fontsize=8, frameon=False, ncols=2, loc="upper left", bbox_to_anchor=(0.0, 0.0), bbox_transform=beneath
+    )
     return dress(where, title, "time t", f"W₂(ρₜ, Π♯ρ₀), {metric}")
 
 

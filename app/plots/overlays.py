@@ -1,5 +1,7 @@
 """What is drawn over a map of the sphere: graticule, cell borders, named directions, the limit set."""
 
+from functools import lru_cache
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
@@ -22,6 +24,15 @@ def draw_curve(axes: Axes, view: View, points: ArrayLike, colour: str, width: fl
 
 def draw_graticule(axes: Axes, view: View, step: int = 30) -> None:
     """Meridians and parallels each ``step`` degrees; on the Mollweide map, the numbers beside them."""
+    axes.add_collection(LineCollection(_graticule(view, step), colors="#ffffff66", linewidths=0.5), autolim=False)
+    if isinstance(view, Mollweide):
+        _number_graticule(axes, view)
+    else:
+        _name_axes(axes, view)
+
+
+@lru_cache(maxsize=8)
+def _graticule(view: View, step: int) -> list[Array]:
     fine = np.radians(np.linspace(-90.0, 90.0, 91))
     around = np.radians(np.linspace(-180.0, 180.0, 361))
     lines: list[Array] = []
@@ -33,11 +44,7 @@ def draw_graticule(axes: Axes, view: View, step: int = 30) -> None:
         height, radius = np.sin(np.radians(degrees)), np.cos(np.radians(degrees))
         parallel = np.stack([radius * np.cos(around), radius * np.sin(around), np.full(around.size, height)], axis=-1)
         lines.extend(visible_pieces(view, parallel))
-    axes.add_collection(LineCollection(lines, colors="#ffffff66", linewidths=0.5), autolim=False)
-    if isinstance(view, Mollweide):
-        _number_graticule(axes, view)
-    else:
-        _name_axes(axes, view)
+    return lines
 
 
 def signed_degrees(angle: int) -> str:

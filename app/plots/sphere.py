@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import make_axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +17,10 @@ from tokensphere.meshes.locate import locate
 from tokensphere.meshes.mesh import Mesh
 from tokensphere.plots.canvas import new_figure
 from tokensphere.plots.colours import DENSITY_MAP, ORANGE, ColourScale, colour_scale
+from tokensphere.plots.map_image import MapImage
 from tokensphere.plots.overlays import draw_borders, draw_graticule, draw_limit, draw_point
-from tokensphere.plots.views import Mollweide, Orthographic, View, outline, pixel_grid
+from tokensphere.plots.scale_bar import draw_bar
+from tokensphere.plots.views import Mollweide, View, outline, pixel_grid
 
 Array = NDArray[np.float64]
 FRONT_AND_BACK = ((1.0, 0.35, 0.45), (-1.0, -0.35, -0.45))
@@ -27,7 +31,7 @@ class Raster:
     """Which cell each pixel shows: ``cells`` (rows, columns), −1 outside the map. Computed once, painted many times."""
 
     view: View
-    cells: NDArray[np.int64]
+    cells: NDArray[np.int32]
 
     def paint(self, values: ArrayLike) -> Array:
         """Pixel values (rows, columns) of one value per cell, NaN outside the map."""
@@ -35,6 +39,7 @@ class Raster:
         return padded[self.cells]
 
 
+@lru_cache(maxsize=4)  # the views of one run's figures
 def rasterise(mesh: Mesh, view: View, width: int = 900) -> Raster:
     """Find the cell under each pixel of a picture ``width`` pixels wide."""
     if mesh.dimension != 3:
@@ -42,8 +47,9 @@ def rasterise(mesh: Mesh, view: View, width: int = 900) -> Raster:
             f"A map of the sphere needs a HEALPix mesh, not one of kind {mesh.kind!r}; use circle_density."
         )
     vectors, inside = view.directions(*pixel_grid(view, width))
-    cells = np.full(inside.shape, -1, dtype=np.int64)
+    cells = np.full(inside.shape, -1, dtype=np.int32)
     cells[inside] = locate(mesh, vectors[inside])
+    cells.setflags(write=False)
     return Raster(view, cells)
 
 
@@ -76,16 +82,11 @@ def density_map(
     shade = scale if scale is not None else colour_scale(values)
     picture = raster if raster is not None else rasterise(mesh, chosen, width)
     half = (chosen.half_width, chosen.half_height)
-    image = where.imshow(
-        picture.paint(values),
-        extent=(-half[0], half[0], -half[1], half[1]),
-        origin="lower",
-        cmap=DENSITY_MAP,
-        norm=shade.norm(),
-        interpolation="nearest",
-    )
+    # The last colour, transparent, is that of the pixels outside the map: their cell is −1.
+    colours = np.concatenate([colormaps[DENSITY_MAP](shade.fraction(values), bytes=True), np.zeros((1, 4), np.uint8)])
+    image = where.add_image(MapImage(where, picture.cells, colours, half))
     edge = Polygon(outline(chosen), closed=True, fill=False, edgecolor="0.25", linewidth=1.0)
-    where.add_patch(edge)
+    where.add_artist(edge)
     image.set_clip_path(edge)
     where.set(xlim=(-1.02 * half[0], 1.02 * half[0]), ylim=(-1.02 * half[1], 1.02 * half[1]), aspect="equal")
     where.set_axis_off()
@@ -111,47 +112,8 @@ def scale_words(scale: ColourScale, density: ArrayLike, unit: str = "per steradi
 
 def colour_bar(figure: Figure, axes: Sequence[Axes], scale: ColourScale, label: str) -> None:
     """A horizontal colour bar under the given maps, with an arrow where values lie below it."""
-    extend = "min" if "below" in label else "neither"
-    mappable = ScalarMappable(norm=scale.norm(), cmap=DENSITY_MAP)
-    bar = figure.colorbar(
-        mappable, ax=list(axes), orientation="horizontal", fraction=0.05, pad=0.03, aspect=45, extend=extend
-    )
-    bar.set_label(label, fontsize=8.5)
-    bar.ax.tick_params(labelsize=8)
-
-
-def sphere_figure(
-    mesh: Mesh,
-    density: ArrayLike,
-    *,
-    title: str = "",
-    scale: ColourScale | None = None,
-    scale_note: str = "",
-    limit_basis: ArrayLike | None = None,
-    vectors: Sequence[tuple[str, ArrayLike]] = (),
-    centres: Sequence[tuple[float, float, float]] | None = None,
-) -> Figure:
-    """A Mollweide map above two orthographic views from opposite sides, with one colour bar.
-
-    ``centres``: the two directions looked from; by default +e and −e for a one-dimensional ``limit_basis``.
-    """
-    shade = scale if scale is not None else colour_scale(density)
-    figure = new_figure(7.2, 8.0)
-    cells = figure.add_gridspec(2, 2, height_ratios=(1.0, 1.0))
-    grid = [figure.add_subplot(cells[0, :]), figure.add_subplot(cells[1, 0]), figure.add_subplot(cells[1, 1])]
-    sides = centres if centres is not None else view_centres(limit_basis)
-    views: list[View] = [Mollweide(), *(Orthographic(side) for side in sides)]
-    for where, view in zip(grid, views, strict=True):
-        width = 900 if isinstance(view, Mollweide) else 480
-        density_map(mesh, density, view, where, scale=shade, limit_basis=limit_basis, vectors=vectors, width=width)
-        if isinstance(view, Orthographic):
-            where.set_title(
-                "seen from ({:+.2f}, {:+.2f}, {:+.2f})".format(*view.frame()[2]).replace("-", "−"), fontsize=8.5
-            )
-    grid[0].set_title(title, fontsize=11, loc="left")
-    label = scale_words(shade, density)
-    colour_bar(figure, grid, shade, label + (f"\n{scale_note}" if scale_note else ""))
-    return figure
+    where, _ = make_axes(list(axes), orientation="horizontal", fraction=0.05, pad=0.03, aspect=45)
+    draw_bar(where, scale, label, "below" in label)
 
 
 def view_centres(limit_basis: ArrayLike | None) -> list[tuple[float, float, float]]:
@@ -163,31 +125,3 @@ def view_centres(limit_basis: ArrayLike | None) -> list[tuple[float, float, floa
     seen = axis + 0.35 * side / np.linalg.norm(side) + 0.35 * np.cross(axis, side / np.linalg.norm(side))
     seen = seen / np.linalg.norm(seen)
     return [tuple(float(c) for c in sign * seen) for sign in (1.0, -1.0)]  # type: ignore[misc]
-
-
-def time_series_figure(
-    mesh: Mesh,
-    times: Sequence[float],
-    densities: Sequence[ArrayLike],
-    *,
-    title: str = "",
-    scale: ColourScale | None = None,
-    limit_basis: ArrayLike | None = None,
-) -> Figure:
-    """Mollweide maps of several times on one shared scale."""
-    shade = scale if scale is not None else colour_scale(np.stack([np.asarray(rho, dtype=float) for rho in densities]))
-    columns = 2 if len(times) in (2, 4) else min(3, len(times))
-    rows = -(-len(times) // columns)
-    figure = new_figure(3.6 * columns, 2.1 * rows + 1.1)
-    grid = figure.subplots(rows, columns, squeeze=False).ravel()
-    raster = rasterise(mesh, Mollweide(), 540)
-    for where, time, density in zip(grid, times, densities, strict=False):
-        density_map(mesh, density, axes=where, scale=shade, limit_basis=limit_basis, raster=raster)
-        where.set_title(f"t = {time:.4g}", fontsize=10)
-    for where in grid[len(times) :]:
-        where.set_axis_off()
-    figure.suptitle(title, fontsize=11)
-    label = scale_words(shade, np.concatenate([np.asarray(rho, dtype=float) for rho in densities]))
-    label = label.replace("of the sphere is", "of all cells are")
-    colour_bar(figure, list(grid), shade, label + "; the same scale at all times")
-    return figure

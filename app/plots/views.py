@@ -1,6 +1,6 @@
 """Flat pictures of the sphere: the Mollweide and orthographic maps with their inverses, as pure functions of arrays."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from tokensphere.meshes.errors import InputError
 Array = NDArray[np.float64]
 
 
-class View(Protocol):
+class View(Hashable, Protocol):
     """A map of the sphere to the plane."""
 
     @property

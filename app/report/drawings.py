@@ -2,17 +2,19 @@
 
 import base64
 import io
+from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from tokensphere.pde.attention import Attention
-from tokensphere.plots.canvas import dress, new_figure
+from tokensphere.plots.canvas import blank_figure, dress, place, png, write
 from tokensphere.plots.colours import BLUE, ORANGE, VERMILION
-from tokensphere.plots.overlays import draw_curve, draw_graticule, draw_limit
-from tokensphere.plots.views import Orthographic, outline
+from tokensphere.plots.overlays import draw_graticule, draw_limit
+from tokensphere.plots.views import Orthographic, outline, visible_pieces
 from tokensphere.validation.projection import Projection
 
 Array = NDArray[np.float64]
@@ -21,24 +23,23 @@ Array = NDArray[np.float64]
 def svg_uri(figure: Figure) -> str:
     """The figure as a data URI."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="svg", facecolor="white", metadata={"Date": None})
+    write(figure, buffer, format="svg", metadata={"Date": None})
     return "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
-def png_uri(figure: Figure) -> str:
-    """The figure as a data URI of pixels, for pictures with many cells."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110, facecolor="white")
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+def png_uri(picture: Figure | Path) -> str:
+    """A figure, or the file it was saved to, as a data URI of pixels, for pictures with many cells."""
+    content = picture.read_bytes() if isinstance(picture, Path) else png(picture)
+    return "data:image/png;base64," + base64.b64encode(content).decode("ascii")
 
 
 def spectrum_figure(attention: Attention, projection: Projection | None) -> Figure:
     """Eigenvalues of M = VBᵀ and of V in the complex plane, and beside them Π drawn as paths from x to Π(x)."""
     drawn = projection is not None and projection.gap > 0
-    figure = new_figure(7.6 if drawn else 4.4, 3.8)
-    eigenvalue_plot(attention, projection, figure.add_subplot(1, 2 if drawn else 1, 1))
+    figure = blank_figure(7.6 if drawn else 4.4, 3.8)
+    eigenvalue_plot(attention, projection, place(figure, 0.75, 0.55, 3.3, 2.9))
     if projection is not None and drawn:
-        draw_projection(projection, figure.add_subplot(1, 2, 2))
+        draw_projection(projection, place(figure, 4.35, 0.45, 3.1, 3.1))
     return figure
 
 
@@ -87,15 +88,16 @@ def draw_projection(projection: Projection, axes: Axes) -> Axes:
         draw_graticule(axes, view)
         starts = np.random.default_rng(7).normal(size=(90, 3))
         starts /= np.linalg.norm(starts, axis=1, keepdims=True)
-        for x, end in zip(starts, projection.project(starts), strict=True):
-            draw_curve(axes, view, _arc(x, end, turns), "#8fd0ff", 0.8)
+        arcs = [_arc(x, end, turns) for x, end in zip(starts, projection.project(starts), strict=True)]
+        paths = [piece for arc in arcs for piece in visible_pieces(view, arc)]
+        axes.add_collection(LineCollection(paths, colors="#8fd0ff", linewidths=0.8), autolim=False)
         flat_x, flat_y, seen = view.flatten(starts)
         axes.plot(flat_x[seen], flat_y[seen], ".", color="#8fd0ff", markersize=4)
         draw_limit(axes, view, projection.basis)
         axes.set(xlim=(-1.03, 1.03), ylim=(-1.03, 1.03))
     axes.set_aspect("equal")
     axes.set_axis_off()
-    axes.set_title("Π takes each x (dot) along its path to E∩S", fontsize=11, loc="left")
+    axes.set_title("Π takes each x (dot) along its path to E∩S", fontsize=11, loc="left", y=1.0)
     return axes
 
 

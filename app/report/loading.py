@@ -15,7 +15,7 @@ from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.mesh import Mesh
 from tokensphere.pde.attention import Attention
 from tokensphere.records import read_records
-from tokensphere.store import read_solution
+from tokensphere.store import read_saves
 from tokensphere.validation.projection import Projection
 
 Array = NDArray[np.float64]
@@ -76,17 +76,16 @@ def load_run(path: str | Path) -> RunData:
         raise InputError(f"{folder.path} holds no config.toml; give the folder of a run.")
     config = load(folder.configuration)
     attention = None if config.attention is None else build_attention(config.attention, config.dimension)
-    solution = read_solution(folder.solution)
-    joint = "label" in solution.density.dims
+    saves = read_saves(folder.solution)
     return RunData(
         name=folder.path.resolve().name,
         config=config,
         configuration=folder.configuration.read_text(encoding="utf-8"),
         mesh=build_mesh(config.mesh),
-        times=np.asarray(solution.time.values, dtype=float),
-        densities=np.asarray(solution.density.values, dtype=float),
-        label_points=np.asarray(solution.label.values, dtype=float) if joint else None,
-        label_weights=np.asarray(solution.label_weight.values, dtype=float) if joint else None,
+        times=saves.times,
+        densities=saves.densities,
+        label_points=saves.label_points,
+        label_weights=saves.label_weights,
         records=read_records(folder.records),
         summary=_summary(folder.summary),
         attention=attention,

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from pathlib import Path
 from string import Template
 
 from tokensphere.report import sections
@@ -19,8 +20,9 @@ def page(
     found: Sequence[Verdict],
     predictions: Mapping[str, Curve],
     phases: Sequence[tuple[str, float, float]],
+    overview: Path | None = None,
 ) -> str:
-    """The whole HTML document."""
+    """The whole HTML document; ``overview`` is the file of the maps of six times, where there is one."""
     joint = run.densities if run.densities.ndim == 3 else run.densities[:, None, :]
     embedded = embed(run.mesh, joint)
     below = [
@@ -30,7 +32,7 @@ def page(
         sections.energy_section(run),
         sections.order_section(run),
         sections.spectrum_section(run),
-        sections.times_section(run),
+        sections.times_section(run, overview),
         sections.reading_section(run),
         sections.making_section(run),
     ]

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from tokensphere.figures import chosen_saves
-from tokensphere.plots.canvas import new_figure, record_column
+from tokensphere.plots.canvas import column_figure, record_column
 from tokensphere.plots.circle import circle_figure
 from tokensphere.plots.curves import (
     energy_curve,
@@ -21,7 +21,7 @@ from tokensphere.plots.curves import (
     wasserstein_curve,
 )
 from tokensphere.plots.decay import fit_decay
-from tokensphere.plots.sphere import time_series_figure
+from tokensphere.plots.pages import time_series_figure
 from tokensphere.report.clusters import PEAK, SHARE
 from tokensphere.report.drawings import png_uri, spectrum_figure, svg_uri
 from tokensphere.report.loading import RunData
@@ -62,12 +62,12 @@ def distance_section(run: RunData, predictions: Mapping[str, Curve], phases: Seq
         return ""
     time, floor = run.records["time"], record_column(run.records, "w2_floor")
     fit = fit_decay(time, distance, 0.0 if floor is None else floor)
-    drawn = new_figure(6.6, 4.6)
+    drawn, (panel,) = column_figure(1, 6.6, 4.6)
     wasserstein_curve(
         thinned(time),
         thinned(distance),
         None if floor is None else thinned(floor),
-        drawn.add_subplot(),
+        panel,
         fit=fit,
         predictions=predictions,
         phases=phases,
@@ -88,8 +88,8 @@ def regularity_section(run: RunData) -> str:
     """Least density, Lipschitz constant at the saves, mass defect."""
     least, mass = record_column(run.records, "density_min"), record_column(run.records, "mass")
     panels = (least is not None) + (mass is not None) + 1
-    drawn = new_figure(6.6, 2.4 * panels)
-    axes = iter(drawn.subplots(panels, 1, squeeze=False).ravel())
+    drawn, column = column_figure(panels, 6.6, 2.4 * panels)
+    axes = iter(column)
     if least is not None:
         minimum_density(thinned(run.records["time"]), thinned(least), next(axes), bound=lower_bound(run), unit=run.unit)
     constants = np.array([lipschitz_constant(run.mesh, density) for density in run.marginal])
@@ -121,8 +121,7 @@ def energy_section(run: RunData) -> str:
     if not panels:
         return ""
     time = thinned(run.records["time"])
-    drawn = new_figure(6.6, 2.4 * panels)
-    axes = drawn.subplots(panels, 1, squeeze=False).ravel()
+    drawn, axes = column_figure(panels, 6.6, 2.4 * panels)
     if energy is not None:
         energy_curve(time, thinned(energy), axes[0])
     if names:
@@ -140,8 +139,7 @@ def order_section(run: RunData) -> str:
     time = thinned(run.records["time"])
     names = [f"second_moment_{k}" for k in (1, 2, 3) if f"second_moment_{k}" in run.records]
     panels = 1 + bool(names)
-    drawn = new_figure(6.6, 2.4 * panels)
-    axes = drawn.subplots(panels, 1, squeeze=False).ravel()
+    drawn, axes = column_figure(panels, 6.6, 2.4 * panels)
     shown = {"mean over labels": thinned(spread)}
     largest = record_column(run.records, "largest_spread")
     if largest is not None:
@@ -184,17 +182,18 @@ def _complex(value: complex) -> str:
     return text.replace("-", "−")
 
 
-def times_section(run: RunData) -> str:
-    """A still picture of six times, for paper and for browsers without scripts."""
+def times_section(run: RunData, overview: Path | None = None) -> str:
+    """A still picture of six times, for paper and for browsers without scripts.
+
+    overview: the figure of these maps of the sphere where it is already on disk.
+    """
     picks = chosen_saves(len(run.times))
     when, what = [float(run.times[k]) for k in picks], [run.marginal[k] for k in picks]
-    drawn: Figure
     if run.mesh.dimension == 3:
-        drawn = time_series_figure(run.mesh, when, what, limit_basis=run.limit_basis)
+        uri = png_uri(overview or time_series_figure(run.mesh, when, what, limit_basis=run.limit_basis))
     else:
-        drawn = circle_figure(run.mesh, when, what, limit_basis=run.limit_basis)
+        uri = svg_uri(circle_figure(run.mesh, when, what, limit_basis=run.limit_basis))
     what_is_shown = "Content marginal" if run.densities.ndim == 3 else "Density"
-    uri = png_uri(drawn) if run.mesh.dimension == 3 else svg_uri(drawn)
     alt = f"{what_is_shown} at t = " + ", ".join(f"{t:.3g}" for t in when)
     return section("times", "All at a glance", figure(uri, alt, f"{what_is_shown} at {len(when)} times, one scale."))
 

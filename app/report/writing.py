@@ -30,7 +30,7 @@ def draw_and_write(folder: str | Path) -> Path:
     if run.limit_basis is not None and curve is not None and np.isfinite(curve).any():
         predictions, plateau = predicted(run)
         phases = phase_intervals(run.records["time"], curve)
-    figures.write_run_figures(
+    drawn = figures.write_run_figures(
         run.mesh,
         run.times,
         run.densities,
@@ -44,7 +44,8 @@ def draw_and_write(folder: str | Path) -> Path:
         metric=run.config.solver.metric,
         title=run.title,
     )
-    replace_text(place.report, page(run, verdicts(run, plateau), predictions, phases))
+    overview = next((path for path in drawn if path.name == "density.png"), None)
+    replace_text(place.report, page(run, verdicts(run, plateau), predictions, phases, overview))
     return place.report
 
 
