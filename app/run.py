@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,7 @@ class _Run:
     config: Config
     checkpoint: Checkpoint
     records: Records
+    compressions: dict[int, float] = field(default_factory=dict)  # sup div v by number of the save
 
 
 def execute(
@@ -164,7 +165,7 @@ def _march(run: _Run, clock: Stopwatch, update: Update, stop: Callable[[], bool]
             run = _write_checkpoint(run, state, began, clock)
             with clock.watch("saves"):
                 finish(run.folder.solution, layout)
-            write_summary(run.task, run.folder, run.config, run.checkpoint, clock.seconds)
+            write_summary(run.task, run.folder, run.config, run.checkpoint, clock.seconds, run.compressions)
             _draw(run.folder, run.config)
     except NumericalError as error:
         raise error.with_checkpoint(_rescue(run, good, began, clock)) from error.__cause__
@@ -178,6 +179,11 @@ def _put_out(run: _Run, state: State, layout: Layout, clock: Stopwatch) -> None:
     if state.saved is not None:
         with clock.watch("saves"):
             append_save(run.folder.solution, layout, state.saved, state.time, state.density)
+        if run.task.attention is not None:
+            from tokensphere.validation.lipschitz import largest_compression
+
+            # The field at a save is at hand now; evaluating it anew for the summary would take seconds.
+            run.compressions[state.saved] = largest_compression(run.task.mesh, state.history_speeds[0])
 
 
 def _draw(folder: RunFolder, config: Config) -> None:

@@ -40,9 +40,17 @@ def layout_of(task: Task, checkpoint: Checkpoint) -> Layout:
 
 
 def write_summary(
-    task: Task, folder: RunFolder, config: Config, checkpoint: Checkpoint, seconds: Mapping[str, float]
+    task: Task,
+    folder: RunFolder,
+    config: Config,
+    checkpoint: Checkpoint,
+    seconds: Mapping[str, float],
+    compressions: Mapping[int, float] | None = None,
 ) -> None:
-    """Write summary.json: its presence says that the march is over and its outputs are complete."""
+    """Write summary.json: its presence says that the march is over and its outputs are complete.
+
+    compressions: sup div v of those saves at which this march has passed, by their number.
+    """
     records = read_records(folder.records)
     limit = limit_facts(task.attention, records, config.solver.metric)
     checked = hypotheses(task, config)
@@ -57,7 +65,7 @@ def write_summary(
         "run": _run_facts(checkpoint, records),
         "limit": limit,
         "hypotheses": checked,
-        "theorem": theorem_facts(task, folder, records, checked, config.solver.metric),
+        "theorem": theorem_facts(task, folder, records, checked, config.solver.metric, compressions),
         "joint": joint_facts(task, folder),
         "fits": _fits(records),
         "refined": refined_numbers(config) if config.output.refine else None,

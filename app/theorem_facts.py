@@ -16,11 +16,17 @@ Array = NDArray[np.float64]
 
 
 def theorem_facts(
-    task: Task, folder: RunFolder, records: Mapping[str, Array], checked: Sequence[Any], metric: str = "chordal"
+    task: Task,
+    folder: RunFolder,
+    records: Mapping[str, Array],
+    checked: Sequence[Any],
+    metric: str = "chordal",
+    known: Mapping[int, float] | None = None,
 ) -> dict[str, Any]:
     """Bound, phases, regularity and terminal state of a finished run under an attention head; a reason for other runs.
 
-    metric: of the recorded distance. A run whose saves cannot be judged keeps its summary: the reason stands where the
+    metric: of the recorded distance. known: sup div v at the saves where the march has just computed it; at the others
+    the field is evaluated. A run whose saves cannot be judged keeps its summary: the reason stands where the
     facts would.
     """
     if task.attention is None:
@@ -32,6 +38,7 @@ def theorem_facts(
     if "w2_to_limit" in records:
         distances = (records["time"], records["w2_to_limit"], records["w2_floor"])
     try:
+        compressions = _compressions(task, solution.densities, known or {})
         return assess_run(
             task.mesh,
             task.attention,
@@ -39,8 +46,20 @@ def theorem_facts(
             solution.densities,
             list(checked),
             distances,
-            lambda density: task.flow.field(density).speeds,
+            compressions,
             metric=metric,
         )
     except (InputError, NumericalError) as error:
         return {"reason": str(error)}
+
+
+def _compressions(task: Task, densities: Array, known: Mapping[int, float]) -> Array:
+    """sup div v at the saves (saves,)."""
+    from tokensphere.validation.lipschitz import largest_compression
+
+    return np.array(
+        [
+            known[k] if k in known else largest_compression(task.mesh, task.flow.field(density).speeds)
+            for k, density in enumerate(densities)
+        ]
+    )

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tokensphere.config import parse
+from tokensphere.folder import RunFolder
 from tokensphere.meshes.circle import circle
 from tokensphere.pde import densities
 from tokensphere.pde.attention import Attention
@@ -14,9 +16,12 @@ from tokensphere.pde.problem import AttentionFlow
 from tokensphere.run import execute
 from tokensphere.sweep.members import expand
 from tokensphere.sweep.theorem import sweep_theorem
+from tokensphere.task import build_task
+from tokensphere.theorem_facts import theorem_facts
 from tokensphere.validation.assessment import assess_run, assess_sweep, predictions
 from tokensphere.validation.bound import Curve, temperature_term
 from tokensphere.validation.cases.theorem import attention_of, planar, solved
+from tokensphere.validation.lipschitz import largest_compression
 from tokensphere.validation.projection import Projection
 from tokensphere.validation.wasserstein import DistanceToLimit
 
@@ -32,7 +37,8 @@ def test_a_run_on_the_circle() -> None:
     measured = [limit(density) for density in run]
     distances = (times, np.array([float(each) for each in measured]), np.array([each.error for each in measured]))
     flow = AttentionFlow(mesh, attention)
-    found = assess_run(mesh, attention, times, run, None, distances, lambda density: flow.field(density).speeds)
+    compression = np.array([largest_compression(mesh, flow.field(density).speeds) for density in run])
+    found = assess_run(mesh, attention, times, run, None, distances, compression)
     json.dumps(found)
     assert found["bound"]["verdict"] == "holds"
     assert found["bound"]["constants"]["c"] == pytest.approx(0.4)
@@ -72,9 +78,7 @@ def test_predictions_name_the_dominant_degree_only_where_it_is_known() -> None:
 def test_a_sweep_gives_the_power_of_the_plateau() -> None:
     times = np.linspace(0, 8, 81)
     betas, width = np.array([10.0, 40.0, 160.0]), 0.01
-    curves = [
-        Curve(beta, times, np.sqrt(np.exp(-2 * times) + 0.16 / beta + width**2), np.zeros(81)) for beta in betas
-    ]
+    curves = [Curve(beta, times, np.sqrt(np.exp(-2 * times) + 0.16 / beta + width**2), np.zeros(81)) for beta in betas]
     found = assess_sweep(curves, 1.0, 1.0, np.full(3, np.hypot(width, np.exp(-8.0))))
     json.dumps(found)
     assert found["verdict"] == "holds"
@@ -104,3 +108,21 @@ def test_a_sweep_folder_is_judged(tmp_path: Path) -> None:
     assert found["fixed_time_error"]["power"]["value"] == pytest.approx(-1.0, abs=0.1)
     other = expand(raw, {"mesh.cells": [64, 128]}, False)
     assert "alone" in sweep_theorem(other, tmp_path)["reason"]
+
+
+def test_the_fields_of_the_march_are_those_of_its_saves(tmp_path: Path) -> None:
+    """The summary takes sup div v from the march; evaluated anew at the saves it is the same to the last bit."""
+    raw = {
+        "mesh": {"kind": "healpix", "nside": 4},
+        "attention": {"beta": 10.0, "value": [[1.0, 0.0, 0.0], [0.0, 0.3, 0.0], [0.0, 0.0, -0.5]]},
+        "initial": {"kind": "polynomial", "constant": 1.0, "linear": [0.1, 0.3, 0.4]},
+        "time": {"end": 2.0, "saves": 4},
+        "output": {"figures": False},
+    }
+    config = parse(raw)
+    execute(config, tmp_path / "run")
+    folder = RunFolder(tmp_path / "run")
+    told = json.loads(folder.summary.read_text(encoding="utf-8"))["theorem"]["regularity"]["minimum_lower_bound"]
+    anew = theorem_facts(build_task(config), folder, {}, [])["regularity"]["minimum_lower_bound"]
+    assert len(told) == 5
+    assert told == anew

@@ -1,7 +1,7 @@
 """All that the theorem has to say about one run, as one document of plain numbers and sentences."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -72,19 +72,19 @@ def assess_run(
     densities: Floats,
     checked: Sequence[Hypothesis] | None = None,
     distances: tuple[Floats, Floats, Floats] | None = None,
-    speeds: Callable[[Floats], Floats] | None = None,
+    compression: Floats | None = None,
     thresholds: Thresholds | None = None,
     metric: str = "chordal",
 ) -> dict[str, Any]:
     """Regularity along the run, bound, phases, terminal state and predictions: plain dicts, lists, floats, strings.
 
     times (saves,), densities (saves, cells) with the start first; checked: records of H1, H2, H3 where they are known
-    (else from densities[0]); distances: (times, W2 to the limit, error bars) of a recorded curve in `metric`; speeds:
-    density → normal speeds at the face points, for the lower bound of positivity (None: left out). Parts that do not
+    (else from densities[0]); distances: (times, W2 to the limit, error bars) of a recorded curve in `metric`;
+    compression: sup div v at the saves (saves,), for the lower bound of positivity (None: left out). Parts that do not
     apply carry a "reason" instead of numbers.
     """
     hypotheses = check_hypotheses(mesh, attention, densities[0]) if checked is None else list(checked)
-    along = follow(mesh, times, densities, speeds)
+    along = follow(mesh, times, densities, compression)
     return {
         "regularity": {
             "time": times.tolist(),

@@ -213,24 +213,24 @@ class Regularities:
     lower_bounds: Floats
 
 
-def follow(
-    mesh: Mesh, times: Floats, densities: Floats, speeds: Callable[[Floats], Floats] | None = None
-) -> Regularities:
+def follow(mesh: Mesh, times: Floats, densities: Floats, compression: Floats | None = None) -> Regularities:
     """min ρ_t and Lip ρ_t of densities (saves, cells), and the lower bound of positivity theory.
 
-    speeds maps a density to the normal velocity integrals ∫u ds over the face points (points,), as the flux sums them;
-    then div v in a cell is their signed sum over its area, and along characteristics ρ' = −ρ div v, so that
-    min ρ_t ≥ min ρ_0 exp(−∫_0^t max(sup div v, 0) ds) (trapezoidal rule over the saves). Without `speeds` the bound
-    is nan.
+    compression: sup div v of each save (saves,), see `largest_compression`. Along characteristics ρ' = −ρ div v, so
+    that min ρ_t ≥ min ρ_0 exp(−∫_0^t max(sup div v, 0) ds) (trapezoidal rule over the saves). Without it the bound is
+    nan.
     """
     minima = densities.min(axis=1)
     constants = np.array([lipschitz_constant(mesh, row) for row in densities])
-    compression = np.full(len(times), np.nan)
-    if speeds is not None:
-        compression = np.array([max(divergence(mesh, speeds(row)).max(), 0.0) for row in densities])
+    compression = np.full(len(times), np.nan) if compression is None else np.maximum(compression, 0.0)
     steps = np.diff(times) * (compression[1:] + compression[:-1]) / 2
     lower = minima[0] * np.exp(-np.concatenate([[0.0], np.cumsum(steps)]))
     return Regularities(times, minima, constants, compression, lower)
+
+
+def largest_compression(mesh: Mesh, speeds: Floats) -> float:
+    """sup div v from the outward integrals u·n ds at the face points (points,)."""
+    return float(divergence(mesh, speeds).max())
 
 
 def divergence(mesh: Mesh, speeds: Floats) -> Floats:
