@@ -5,8 +5,11 @@ cancellation at the poles.
 """
 
 import math
+from typing import Any
 
 import numpy as np
+from numba import njit, prange
+from numpy.typing import ArrayLike
 
 from tokensphere.meshes.mesh import Floats, Integers
 
@@ -15,7 +18,7 @@ ROW = np.array([2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4], dtype=np.float64)
 LONGITUDE = np.array([1, 3, 5, 7, 0, 2, 4, 6, 1, 3, 5, 7], dtype=np.float64)
 
 
-def sphere_point(face: Integers, u: Floats, v: Floats) -> Floats:
+def sphere_point(face: Integers, u: ArrayLike, v: ArrayLike) -> Floats:
     """X(u, v): the unit vectors of face coordinates in [0, 1]².
 
     With ν = min(row, 1, 4 − row), row = R_f − u − v: z = 1 − ν²/3 in the caps (|z| > 2/3), z = (2/3)(2 − row) between
@@ -29,39 +32,77 @@ def sphere_point(face: Integers, u: Floats, v: Floats) -> Floats:
     Returns:
         Array (…, 3).
     """
-    ring, sine, z, longitude = _cylindrical(face, u, v)[:4]
-    del ring
-    return np.stack([sine * np.cos(longitude), sine * np.sin(longitude), z], axis=-1)
+    shape, columns = _columns(face, u, v)
+    result = np.empty((*shape, 3))
+    _points(columns, result.reshape(-1, 3))
+    return result
 
 
-def sphere_tangents(face: Integers, u: Floats, v: Floats) -> tuple[Floats, Floats]:
+def sphere_tangents(face: Integers, u: ArrayLike, v: ArrayLike) -> tuple[Floats, Floats]:
     """∂X/∂u and ∂X/∂v, each (…, 3), away from the poles themselves."""
-    ring, sine, z, longitude, sine_over_ring, cap = _cylindrical(face, u, v)
-    slant = np.where(cap == 0, 0.0, (u - v) / ring)
+    shape, columns = _columns(face, u, v)
+    result = np.empty((2, *shape, 3))
+    _tangents(columns, result.reshape(2, -1, 3))
+    return result[0], result[1]
+
+
+def _columns(face: Integers, u: ArrayLike, v: ArrayLike) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """The common shape, and all three arrays flat in it."""
+    arrays = (np.asarray(face, dtype=np.int64), np.asarray(u, dtype=np.float64), np.asarray(v, dtype=np.float64))
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    return shape, tuple(np.ascontiguousarray(np.broadcast_to(array, shape)).reshape(-1) for array in arrays)
+
+
+@njit(cache=True, parallel=True)
+def _points(columns: Any, result: Any) -> None:
+    face, u, v = columns
+    for i in prange(len(face)):
+        result[i] = point(face[i], u[i], v[i])
+
+
+@njit(cache=True, parallel=True)
+def _tangents(columns: Any, result: Any) -> None:
+    face, u, v = columns
+    for i in prange(len(face)):
+        result[0, i] = tangent(face[i], u[i], v[i], 1.0)
+        result[1, i] = tangent(face[i], u[i], v[i], -1.0)
+
+
+@njit(cache=True)
+def point(face: int, u: float, v: float) -> tuple[float, float, float]:
+    """X(u, v) for compiled loops; see ``sphere_point``."""
+    ring, z, longitude, sine_over_ring = cylindrical(face, u, v)[:4]
+    sine = sine_over_ring * ring
+    return sine * math.cos(longitude), sine * math.sin(longitude), z
+
+
+@njit(cache=True)
+def tangent(face: int, u: float, v: float, direction: float) -> tuple[float, float, float]:
+    """∂X/∂u (direction 1) or ∂X/∂v (direction −1) for compiled loops; see ``sphere_tangents``."""
+    ring, z, longitude, sine_over_ring, slant, cap = cylindrical(face, u, v)
     # In a cap ring = ν falls (north) or grows (south) with u + v; in between it is constant 1.
-    d_ring = -cap
-    d_z = np.where(cap == 0, 2 / 3, np.abs(cap) * 2 * ring / 3)
-    d_sine = np.where(
-        cap == 0, -z * d_z / sine, (sine_over_ring - ring**2 / (9 * sine_over_ring)) * d_ring
-    )
-    cosine, sinus = np.cos(longitude), np.sin(longitude)
-
-    def tangent(direction: float) -> Floats:
-        arc = (math.pi / 4) * sine_over_ring * (direction - slant * d_ring)
-        return np.stack([d_sine * cosine - arc * sinus, d_sine * sinus + arc * cosine, d_z], axis=-1)
-
-    return tangent(1.0), tangent(-1.0)
+    if cap == 0.0:
+        d_z = 2 / 3
+        d_sine = -z * d_z / (sine_over_ring * ring)
+        arc = (math.pi / 4) * sine_over_ring * direction
+    else:
+        d_z = abs(cap) * 2 * ring / 3
+        d_sine = -cap * (sine_over_ring - ring**2 / (9 * sine_over_ring))
+        arc = (math.pi / 4) * sine_over_ring * (direction + slant * cap)
+    cosine, sine = math.cos(longitude), math.sin(longitude)
+    return d_sine * cosine - arc * sine, d_sine * sine + arc * cosine, d_z
 
 
-def _cylindrical(
-    face: Integers, u: Floats, v: Floats
-) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
-    """ν, sin θ, z, longitude, sin θ/ν, and +1, −1 or 0 in the north cap, the south cap and between."""
+@njit(cache=True)
+def cylindrical(face: int, u: float, v: float) -> tuple[float, float, float, float, float, float]:
+    """ν, z, longitude, sin θ/ν, (u − v)/ν, and +1, −1 or 0 in the north cap, the south cap and between."""
     row = ROW[face] - u - v
-    cap = np.where(row < 1, 1.0, np.where(row > 3, -1.0, 0.0))
-    ring = np.minimum(np.minimum(row, 4 - row), 1.0)
-    z = np.where(cap == 0, (2 - row) * (2 / 3), cap * (1 - ring**2 / 3))
-    sine_over_ring = np.where(cap == 0, np.sqrt((1 - z) * (1 + z)), np.sqrt((2 - ring**2 / 3) / 3))
-    slant = np.divide(u - v, ring, out=np.zeros(np.shape(row)), where=ring > 0)
+    ring = min(row, 4 - row, 1.0)
+    slant = (u - v) / ring if ring > 0.0 else 0.0
     longitude = (math.pi / 4) * (LONGITUDE[face] + slant)
-    return ring, sine_over_ring * ring, z, longitude, sine_over_ring, cap
+    if row < 1.0:
+        return ring, 1 - ring**2 / 3, longitude, math.sqrt((2 - ring**2 / 3) / 3), slant, 1.0
+    if row > 3.0:
+        return ring, -(1 - ring**2 / 3), longitude, math.sqrt((2 - ring**2 / 3) / 3), slant, -1.0
+    z = (2 - row) * (2 / 3)
+    return ring, z, longitude, math.sqrt((1 - z) * (1 + z)), slant, 0.0

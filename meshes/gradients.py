@@ -1,6 +1,10 @@
 """Least-squares gradients in the tangent plane."""
 
+import math
+from typing import Any
+
 import numpy as np
+from numba import njit, prange
 
 from tokensphere.meshes.mesh import Floats, Integers, Mesh
 
@@ -13,30 +17,92 @@ def least_squares_weights(centers: Floats, neighbours: Integers) -> Floats:
     faces and along |z| = 2/3). With too few neighbours for that (nside 1, the circle) H is left out. A neighbour padded
     with the cell itself has weight 0.
     """
-    weights = np.empty((*neighbours.shape, centers.shape[1]))
-    for part in np.array_split(np.arange(len(centers)), max(1, len(centers) // 50_000)):
-        offset = centers[neighbours[part]] - centers[part][:, None]
-        axes = _tangent_axes(centers[part])
-        plane = np.einsum("nmd,nkd->nmk", offset, axes)
-        scale = np.sqrt((plane**2).sum(axis=(1, 2)) / neighbours.shape[1])[:, None, None]
-        terms = plane / scale
-        if neighbours.shape[1] == 8 and len(centers) > 12:
-            first, second = terms[..., 0], terms[..., 1]
-            terms = np.stack([first, second, first**2 / 2, first * second, second**2 / 2], axis=-1)
-        normal = np.einsum("nmi,nmj->nij", terms, terms)
-        solved = np.linalg.solve(normal, terms.transpose(0, 2, 1))[:, : axes.shape[1]]
-        weights[part] = np.einsum("nkm,nkd->nmd", solved, axes) / scale
+    d = centers.shape[1]
+    terms = 5 if neighbours.shape[1] == 8 and len(centers) > 12 else d - 1
+    weights = np.empty((*neighbours.shape, d))
+    _least_squares(centers, neighbours, terms, weights)
     return weights
 
 
-def _tangent_axes(centers: Floats) -> Floats:
-    """Orthonormal bases (n, d − 1, d) of the tangent spaces at unit vectors (n, d)."""
-    if centers.shape[1] == 2:
-        return np.stack([-centers[:, 1], centers[:, 0]], axis=1)[:, None]
-    away = np.where(np.abs(centers[:, 2:]) < 0.9, [[0.0, 0.0, 1.0]], [[1.0, 0.0, 0.0]])
-    first = np.cross(away, centers)
-    first /= np.linalg.norm(first, axis=1, keepdims=True)
-    return np.stack([first, np.cross(centers, first)], axis=1)
+@njit(cache=True, parallel=True)
+def _least_squares(centers: Any, neighbours: Any, terms: int, weights: Any) -> None:
+    """Normal equations of every cell in offsets of size 1, and their solution by Cholesky's factors."""
+    cells, count = neighbours.shape
+    d = centers.shape[1]
+    for block in prange((cells + 255) // 256):
+        axes, rows = np.empty((d - 1, d)), np.empty((count, terms))
+        lower, column = np.empty((terms, terms)), np.empty(terms)
+        for i in range(block * 256, min(cells, (block + 1) * 256)):
+            _tangent_axes(centers[i], axes)
+            square = 0.0
+            for k in range(count):
+                for a in range(d - 1):
+                    along = 0.0
+                    for x in range(d):
+                        along += axes[a, x] * (centers[neighbours[i, k], x] - centers[i, x])
+                    rows[k, a] = along
+                    square += along * along
+            scale = math.sqrt(square / count)
+            for k in range(count):
+                for a in range(d - 1):
+                    rows[k, a] /= scale
+                if terms == 5:
+                    first, second = rows[k, 0], rows[k, 1]
+                    rows[k, 2], rows[k, 3], rows[k, 4] = first**2 / 2, first * second, second**2 / 2
+            _factorise(rows, lower)
+            for k in range(count):
+                for x in range(d):
+                    weights[i, k, x] = 0.0
+                column[:] = rows[k]
+                _solve(lower, column)
+                for a in range(d - 1):
+                    for x in range(d):
+                        weights[i, k, x] += column[a] * axes[a, x] / scale
+
+
+@njit(cache=True)
+def _factorise(rows: Any, lower: Any) -> None:
+    """L with L Lᵀ = RᵀR of rows R (count, terms)."""
+    count, terms = rows.shape
+    for a in range(terms):
+        for b in range(a + 1):
+            total = 0.0
+            for k in range(count):
+                total += rows[k, a] * rows[k, b]
+            for c in range(b):
+                total -= lower[a, c] * lower[b, c]
+            lower[a, b] = math.sqrt(total) if a == b else total / lower[b, b]
+
+
+@njit(cache=True)
+def _solve(lower: Any, column: Any) -> None:
+    """L Lᵀ x = column, in place."""
+    terms = len(column)
+    for a in range(terms):
+        for b in range(a):
+            column[a] -= lower[a, b] * column[b]
+        column[a] /= lower[a, a]
+    for a in range(terms - 1, -1, -1):
+        for b in range(a + 1, terms):
+            column[a] -= lower[b, a] * column[b]
+        column[a] /= lower[a, a]
+
+
+@njit(cache=True)
+def _tangent_axes(center: Any, axes: Any) -> None:
+    """An orthonormal basis (d − 1, d) of the tangent space at a unit vector."""
+    if len(center) == 2:
+        axes[0, 0], axes[0, 1] = -center[1], center[0]
+        return
+    x, y, z = center[0], center[1], center[2]
+    if abs(z) < 0.9:
+        length = math.hypot(x, y)
+        u, v, w = -y / length, x / length, 0.0
+    else:
+        length = math.hypot(y, z)
+        u, v, w = 0.0, -z / length, y / length
+    axes[0, 0], axes[0, 1], axes[0, 2] = u, v, w
+    axes[1, 0], axes[1, 1], axes[1, 2] = y * w - z * v, z * u - x * w, x * v - y * u
 
 
 def gradient(mesh: Mesh, values: Floats) -> Floats:

@@ -4,18 +4,15 @@ from functools import lru_cache
 
 import numpy as np
 
+from tokensphere.meshes.edges import edge_quadrature
 from tokensphere.meshes.errors import InputError
-from tokensphere.meshes.face_map import sphere_point, sphere_tangents
 from tokensphere.meshes.gradients import least_squares_weights
-from tokensphere.meshes.mesh import Booleans, Floats, Integers, Mesh
+from tokensphere.meshes.mesh import Floats, Integers, Mesh
+from tokensphere.meshes.nested import cells_around, face_coordinates
 from tokensphere.meshes.quadrature import healpix_batches
-from tokensphere.meshes.rules import interval_rule
 
 LARGEST_NSIDE = 512
-# The four edges of a cell, anticlockwise from outside: south-east, north-east, north-west, south-west.
-EDGE_STARTS = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], dtype=np.float64)
-EDGE_DIRECTIONS = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]], dtype=np.float64)
-EDGE_NEIGHBOUR = np.array([6, 4, 2, 0])  # rows of healpy's SW, W, NW, N, NE, E, SE, S
+EDGE_NEIGHBOUR = np.array([6, 4, 2, 0])  # columns of ``cells_around`` across the edges of ``EDGE_STARTS``
 
 
 @lru_cache(maxsize=8)
@@ -32,20 +29,16 @@ def healpix(nside: int) -> Mesh:
         raise InputError(f"nside is {nside!r}; it must be a power of two from 1 to {LARGEST_NSIDE}.")
     if nside > LARGEST_NSIDE:
         raise InputError(f"nside is {nside}; the largest allowed is {LARGEST_NSIDE}, so choose a smaller power of two.")
-    import healpy
-
     nside = int(nside)
     cells = 12 * nside**2
-    ix, iy, base = (
-        np.asarray(part, dtype=np.int64) for part in healpy.pix2xyf(nside, np.arange(cells), nest=True)
-    )
-    around = healpy.get_all_neighbours(nside, np.arange(cells), nest=True).astype(np.int64)
+    ix, iy, base = face_coordinates(nside, np.arange(cells))
+    around = cells_around(nside).T
     first, edge = np.nonzero(np.arange(cells)[:, None] < around[EDGE_NEIGHBOUR].T)
     second = around[EDGE_NEIGHBOUR[edge], first]
     face_cells = np.stack([first, second], axis=1)
     polar = ((base < 4) & (ix == nside - 1) & (iy == nside - 1)) | ((base >= 8) & (ix == 0) & (iy == 0))
     beside_pole = polar[face_cells].any(axis=1)
-    points, normals, offsets = _face_quadrature(nside, base[first], ix[first], iy[first], edge, beside_pole)
+    points, normals, offsets = edge_quadrature(nside, base[first], ix[first], iy[first], edge, beside_pole)
     cell_faces, cell_signs = _faces_by_edge(face_cells, edge, around[EDGE_NEIGHBOUR])
     neighbours = np.where(around.T >= 0, around.T, np.arange(cells)[:, None])
     centers = centroids(nside)
@@ -104,47 +97,3 @@ def centroids(nside: int) -> Floats:
         moments[cells] = np.einsum("nqd,q->nd", points, weights)
     moments /= np.linalg.norm(moments, axis=1, keepdims=True)
     return moments
-
-
-def _face_quadrature(
-    nside: int, base: Integers, ix: Integers, iy: Integers, edge: Integers, polar: Booleans
-) -> tuple[Floats, Floats, Integers]:
-    """Points (points, 3), normals (points, 3) and offsets (faces + 1,): two Gauss points, three beside a pole."""
-    counts = np.where(polar, 3, 2)
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    points, normals = np.empty((offsets[-1], 3)), np.empty((offsets[-1], 3))
-    for chosen, number in ((~polar, 2), (polar, 3)):
-        faces = np.flatnonzero(chosen)
-        for part in np.array_split(faces, max(1, len(faces) // 200_000)):
-            rows = offsets[part, None] + np.arange(number)
-            points[rows], normals[rows] = _edge_rule(nside, base[part], ix[part], iy[part], edge[part], number)
-    return points, normals, offsets
-
-
-def _edge_rule(
-    nside: int, base: Integers, ix: Integers, iy: Integers, edge: Integers, number: int
-) -> tuple[Floats, Floats]:
-    """Gauss points X_q (n, q, 3) on edges and their outward normals N_q = T_q × X_q, exact for rotations.
-
-    T_q = w_q X'(s_q) + P_{X_q} λ with λ from [Σ_q P_{X_q}] λ = (b − a) − Σ_q w_q X'(s_q), a and b the ends: then
-    Σ_q ⟨Ω × X_q, N_q⟩ = ⟨Ω, b − a⟩ and the fluxes of a rotation add up to zero around every cell.
-    """
-    nodes, weights = interval_rule(2 * number - 1)
-    start, direction = EDGE_STARTS[edge], EDGE_DIRECTIONS[edge]
-    corner = np.stack([ix, iy], axis=1) + start
-
-    def place(along: Floats) -> tuple[Floats, Floats]:
-        position = (corner[:, None, :] + along[:, None] * direction[:, None, :]) / nside
-        return position[..., 0], position[..., 1]
-
-    u, v = place(nodes)
-    points = sphere_point(base[:, None], u, v)
-    along_u, along_v = sphere_tangents(base[:, None], u, v)
-    tangents = direction[:, None, :1] * along_u + direction[:, None, 1:] * along_v
-    tangents *= weights[:, None] / nside
-    ends = sphere_point(base[:, None], *place(np.array([0.0, 1.0])))
-    defect = ends[:, 1] - ends[:, 0] - tangents.sum(axis=1)
-    projections = np.eye(3) - points[..., :, None] * points[..., None, :]
-    multiplier = np.linalg.solve(projections.sum(axis=1), defect[..., None])
-    tangents += (projections @ multiplier[:, None])[..., 0]
-    return points, np.cross(tangents, points)

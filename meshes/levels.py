@@ -7,6 +7,7 @@ from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.face_map import sphere_point
 from tokensphere.meshes.healpix import healpix, healpix_cells
 from tokensphere.meshes.mesh import Floats, Integers, Mesh
+from tokensphere.meshes.nested import face_coordinates
 
 
 def children(mesh: Mesh) -> int:
@@ -67,8 +68,6 @@ def subcells(mesh: Mesh, cells: Integers, depth: int) -> Floats:
     if mesh.kind == "circle":
         angle = (np.asarray(cells)[:, None] + middles) * (2 * np.pi / mesh.resolution)
         return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    import healpy
-
-    ix, iy, face = (np.asarray(part)[:, None] for part in healpy.pix2xyf(mesh.resolution, cells, nest=True))
+    ix, iy, face = (part[:, None] for part in face_coordinates(mesh.resolution, cells))
     x, y = (part.ravel() for part in np.meshgrid(middles, middles, indexing="ij"))
-    return sphere_point(face.astype(np.int64), (ix + x) / mesh.resolution, (iy + y) / mesh.resolution)
+    return sphere_point(face, (ix + x) / mesh.resolution, (iy + y) / mesh.resolution)

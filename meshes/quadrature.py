@@ -6,6 +6,7 @@ import numpy as np
 
 from tokensphere.meshes.face_map import sphere_point
 from tokensphere.meshes.mesh import Floats, Integers, Mesh
+from tokensphere.meshes.nested import face_coordinates
 from tokensphere.meshes.rules import interval_rule, kinked_rule, polar_rule, square_rule
 
 Batch = tuple[Integers, Floats, Floats]
@@ -14,10 +15,8 @@ BATCH_POINTS = 400_000
 
 def healpix_batches(nside: int, degree: int, cells: Integers | None = None) -> Iterator[Batch]:
     """Cells (n,), their points (n, q, 3) and weights (q,) with Σ w = 1; regular, kinked and polar cells in turn."""
-    import healpy
-
     pixels = np.arange(12 * nside**2) if cells is None else np.asarray(cells)
-    ix, iy, face = (np.asarray(part, dtype=np.int64) for part in healpy.pix2xyf(nside, pixels, nest=True))
+    ix, iy, face = face_coordinates(nside, pixels)
     north = (face < 4) & (ix == nside - 1) & (iy == nside - 1)
     south = (face >= 8) & (ix == 0) & (iy == 0)
     kinked = ((face < 4) | (face >= 8)) & (ix + iy == nside - 1) & ~north & ~south

@@ -3,16 +3,10 @@
 import numpy as np
 
 from tokensphere.meshes.errors import InputError
-from tokensphere.meshes.mesh import Floats, Integers
+from tokensphere.meshes.mesh import Floats
+from tokensphere.meshes.nested import ring_numbers
 
 ORDERS = ("ring", "nested")
-
-
-def ring_of_nested(nside: int) -> Integers:
-    """(cells,): the ring index of each nested cell."""
-    import healpy
-
-    return np.asarray(healpy.nest2ring(nside, np.arange(12 * nside**2)), dtype=np.int64)
 
 
 def to_nested(values: Floats, nside: int, order: str) -> Floats:
@@ -22,7 +16,7 @@ def to_nested(values: Floats, nside: int, order: str) -> Floats:
         InputError: if the order is neither "ring" nor "nested".
     """
     check_order(order)
-    return values[..., ring_of_nested(nside)] if order == "ring" else values
+    return values[..., ring_numbers(nside)] if order == "ring" else values
 
 
 def from_nested(values: Floats, nside: int, order: str) -> Floats:
@@ -35,7 +29,7 @@ def from_nested(values: Floats, nside: int, order: str) -> Floats:
     if order == "nested":
         return values
     ring = np.empty_like(values)
-    ring[..., ring_of_nested(nside)] = values
+    ring[..., ring_numbers(nside)] = values
     return ring
 
 

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 from tokensphere.meshes.circle import circle
+from tokensphere.meshes.edges import EDGE_DIRECTIONS, EDGE_STARTS
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.face_map import sphere_point, sphere_tangents
 from tokensphere.meshes.gradients import gradient
-from tokensphere.meshes.healpix import EDGE_DIRECTIONS, EDGE_STARTS, healpix
+from tokensphere.meshes.healpix import healpix
 from tokensphere.meshes.locate import locate
 from tokensphere.meshes.quadrature import batches, cell_averages
 

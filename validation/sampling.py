@@ -15,6 +15,7 @@ from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.face_map import sphere_point
 from tokensphere.meshes.labels import Labels
 from tokensphere.meshes.mesh import Mesh
+from tokensphere.meshes.nested import face_coordinates
 from tokensphere.pde.limiter import limited_gradient
 
 Array = NDArray[np.float64]
@@ -115,7 +116,7 @@ def _place(mesh: Mesh, density: Array, cells: Indices, first: Array, second: Arr
         angle = (cells + s) * (2 * np.pi / mesh.resolution)
         return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
     t = _inverse(slopes[:, 1] / (1.0 + slopes[:, 0] * (s - 0.5)), second)
-    ix, iy, face = _face_coordinates(mesh, cells)
+    ix, iy, face = face_coordinates(mesh.resolution, cells)
     return np.asarray(sphere_point(face, (ix + s) / mesh.resolution, (iy + t) / mesh.resolution))
 
 
@@ -133,17 +134,10 @@ def _corners(mesh: Mesh) -> Array:
         angles = np.arange(mesh.cells + 1) * (2 * np.pi / mesh.cells)
         ends = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
         return np.asarray(ends[1:] - ends[:-1])[:, None]
-    ix, iy, face = _face_coordinates(mesh, np.arange(mesh.cells))
+    ix, iy, face = face_coordinates(mesh.resolution, np.arange(mesh.cells))
     n = mesh.resolution
 
     def at(s: float, t: float) -> Array:
         return sphere_point(face, (ix + s) / n, (iy + t) / n)
 
     return np.stack([at(1.0, 0.5) - at(0.0, 0.5), at(0.5, 1.0) - at(0.5, 0.0)], axis=1)
-
-
-def _face_coordinates(mesh: Mesh, cells: Indices) -> tuple[Indices, Indices, Indices]:
-    import healpy
-
-    ix, iy, face = (np.asarray(part, dtype=np.int64) for part in healpy.pix2xyf(mesh.resolution, cells, nest=True))
-    return ix, iy, face

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tokensphere.meshes.face_map import sphere_point
 from tokensphere.meshes.mesh import Mesh
+from tokensphere.meshes.nested import face_coordinates
 
 Array = NDArray[np.float64]
 
@@ -70,10 +71,7 @@ def mesh_simplices(mesh: Mesh) -> Array:
         places = np.arange(mesh.cells)[:, None] + np.array([0.0, 1.0, 0.5])
         angles = places * (2 * np.pi / mesh.cells)
         return np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-    import healpy
-
-    pixels = healpy.pix2xyf(mesh.resolution, np.arange(mesh.cells), nest=True)
-    ix, iy, face = (np.asarray(part, dtype=np.int64)[:, None] for part in pixels)
+    ix, iy, face = (part[:, None] for part in face_coordinates(mesh.resolution, np.arange(mesh.cells)))
     nodes = []
     for tip in ((0.0, 0.0), (1.0, 1.0)):
         s, t = (node_places(3) @ np.array([tip, (1.0, 0.0), (0.0, 1.0)])).T
