@@ -10,7 +10,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
-from scipy.special import ive
+
+from tokensphere.pde.bessel import scaled_spherical
 
 Array = NDArray[np.float64]
 
@@ -24,7 +25,7 @@ STEPS = 4096
 def radial_weights(radii: Array, lmax: int) -> tuple[Array, Array]:
     """4π e^{−r} i_l(r) and 4π e^{−r} i_l'(r), each (radii, lmax+1), for r > 0; i_l' = i_{l+1} + (l/r) i_l."""
     degrees = np.arange(lmax + 2)
-    scaled = 4.0 * np.pi * np.sqrt(np.pi / (2.0 * radii[:, None])) * ive(degrees + 0.5, radii[:, None])
+    scaled = 4.0 * np.pi * scaled_spherical(radii, lmax + 1)
     values = scaled[:, :-1]
     return values, scaled[:, 1:] + degrees[:-1] / radii[:, None] * values
 
