@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -50,9 +50,13 @@ def cell_radii(mesh: Mesh) -> Array:
     where sub-cells differ most in shape.
     """
     count = 2**RANGE_DEPTH
-    points = subcells(mesh, np.arange(mesh.cells), RANGE_DEPTH)
-    farthest = np.linalg.norm(points - mesh.centers[:, None], axis=-1).max(axis=-1)
-    return np.asarray(farthest * (count / (count - 1.0)) * 1.1)
+    # A turn by one base face, or one cell of the circle, maps the mesh to itself: the first of them stands for all.
+    shape = (3, 4, mesh.cells // 12) if mesh.kind == "healpix" else (1, mesh.cells, 1)
+    cells = np.arange(mesh.cells).reshape(shape)[:, 0].ravel()
+    points = subcells(mesh, cells, RANGE_DEPTH)
+    farthest = np.linalg.norm(points - mesh.centers[cells, None], axis=-1).max(axis=-1)
+    bound = farthest * (count / (count - 1.0)) * 1.1
+    return np.broadcast_to(bound.reshape(shape[0], 1, shape[2]), shape).ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +93,21 @@ def half_space_mass(mesh: Mesh, density: Array, gradient: Array, direction: Arra
 
     A piece that is cut itself counts with the fraction of its width in the direction of e that lies above.
     """
+    return half_space(mesh, density, (gradient,), direction, depth)[0]
+
+
+def half_space(
+    mesh: Mesh, density: Array, gradients: Sequence[Array], direction: Array, depth: int = 4
+) -> list[float]:
+    """`half_space_mass` for several gradients of one density."""
     height = mesh.centers @ direction
     radius = cell_radii(mesh)
     above = height > radius
     cut = np.flatnonzero(np.abs(height) <= radius)
     parts = pieces(mesh, cut, depth)
-    masses = parts.masses(mesh, density, gradient)
     level = parts.points @ direction
     # The level varies by this much from one piece to the next, that is across a piece.
     width = np.maximum(np.ptp(level, axis=-1, keepdims=True) / (2**depth - 1.0), 1e-300)
     fraction = np.clip(0.5 + level / width, 0.0, 1.0)
-    return float(np.sum(density[above] * mesh.areas[above]) + np.sum(masses * fraction))
+    whole = float(np.sum(density[above] * mesh.areas[above]))
+    return [whole + float(np.sum(parts.masses(mesh, density, gradient) * fraction)) for gradient in gradients]

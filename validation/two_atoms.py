@@ -7,6 +7,7 @@ the quantile that gives e its mass p₊ = ρ0(⟨x,e⟩ > 0).  τ is 0 only wher
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,26 +15,37 @@ from numpy.typing import NDArray
 from tokensphere.meshes.levels import subcells
 from tokensphere.meshes.locate import locate
 from tokensphere.meshes.mesh import Mesh
+from tokensphere.meshes.quadrature import batches
 from tokensphere.pde.limiter import limited_gradient
-from tokensphere.validation.cell_geometry import Pieces, cell_moments, cell_radii, half_space_mass, pieces
+from tokensphere.validation.atom_kernels import add_moments, add_pieces, cut_cells, threshold, whole_cells
+from tokensphere.validation.cell_geometry import cell_radii, half_space
 from tokensphere.validation.distance import Distance, cost_of_cosine, cost_of_points, distance_of
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
-BAND_DEPTH = 3
+DEPTH = 3
+"""Levels down of the pieces into which cells at the threshold are cut."""
+
+WINDOW = 1 / 32
+"""Half the first guess of an interval that holds the threshold, over the largest radius of a cell."""
+
+ROUNDING = 1e-13
+"""Share of the mass by which sums may differ."""
+
+KEPT = 8192
+"""Cells whose pieces are kept at most."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Band:
-    """Cells the threshold may cut, cut into pieces ordered by falling ⟨x, e⟩."""
+class _Plan:
+    """The optimal plan: its cost, the whole mass, the cells cut by the threshold and the price λ = c₊ − c₋ there."""
 
-    step: int
-    first: int
-    last: int
-    parts: Pieces
-    order: NDArray[np.int64]
-    plus: Array
-    minus: Array
+    power: float
+    total: float
+    cut: Integers
+    level: float
+    price: float
 
 
 class TwoAtoms:
@@ -43,59 +55,52 @@ class TwoAtoms:
     """
 
     def __init__(self, mesh: Mesh, rho0: Array, e: Array, metric: str, p: float) -> None:
-        self.mesh, self.e, self.metric, self.p = mesh, e, metric, p
+        self.mesh, self.e, self.metric, self.p = mesh, np.ascontiguousarray(e), metric, p
+        self._costs = (self.e, metric == "geodesic", float(p))
         gradient = limited_gradient(mesh, rho0)
         total = float(np.sum(rho0 * mesh.areas))
-        plus = half_space_mass(mesh, rho0, gradient, e)
-        flat = half_space_mass(mesh, rho0, np.zeros_like(gradient), e)
+        plus, flat = half_space(mesh, rho0, (gradient, np.zeros_like(gradient)), e)
         self.share = plus / total
         # What the reconstruction of the cut cells contributes at all is a safe bound of its error.
         self.share_error = abs(plus - flat) / total
 
-        self._plus = cell_moments(mesh, lambda x: cost_of_points(x, e, metric, p))
-        self._minus = cell_moments(mesh, lambda x: cost_of_points(x, -e, metric, p))
-        height = mesh.centers @ e
-        self._order = np.argsort(-height, kind="stable")
-        self._height = height[self._order]
-        radius = cell_radii(mesh)
-        self._radius = float(radius.max())
+        self._constant, self._linear = np.empty((2, mesh.cells)), np.empty((2, *mesh.centers.shape))
+        for cells, points, weights in batches(mesh, 5):
+            add_moments(cells, points, weights, mesh.centers, *self._costs, self._constant, self._linear)
+        self._constant *= mesh.areas
+        self._linear *= mesh.areas[:, None]
+        self._height = mesh.centers @ self.e
+        self._order = np.argsort(-self._height, kind="stable")
         # Chordal radius r bounds the change of angle by 2 arcsin(r/2).
-        angle = np.arccos(np.clip(height, -1.0, 1.0))
-        swing = 2.0 * np.arcsin(0.5 * radius)
-        top, bottom = np.cos(np.maximum(angle - swing, 0.0)), np.cos(np.minimum(angle + swing, np.pi))
-        self._nearest_plus, self._farthest_plus = (cost_of_cosine(s, metric, p)[self._order] for s in (top, bottom))
-        self._nearest_minus, self._farthest_minus = (cost_of_cosine(-s, metric, p)[self._order] for s in (bottom, top))
-        self._band: _Band | None = None
+        angle = np.arccos(np.clip(self._height, -1.0, 1.0))
+        swing = 2.0 * np.arcsin(0.5 * cell_radii(mesh))
+        self._top, self._bottom = np.cos(np.maximum(angle - swing, 0.0)), np.cos(np.minimum(angle + swing, np.pi))
+        self._reach = float(cell_radii(mesh).max())
+        self._sorted = (self._height[self._order], 0.5 * (self._top - self._bottom)[self._order])
+        self._marks = np.zeros(mesh.cells, dtype=np.bool_)
+        self._slots = np.full(mesh.cells, -1, dtype=np.int64)
+        self._kept = 0
+        self._table = np.empty((0, 3 + mesh.dimension, len(subcells(mesh, np.array([0]), DEPTH)[0])))
 
     def __call__(self, density: Array) -> Distance:
         """The exact plan's cost for the limited reconstruction of `density`, with its bracket."""
-        mesh, order = self.mesh, self._order
-        gradient = limited_gradient(mesh, density)
-        mass = (density * mesh.areas)[order]
-        total = float(mass.sum())
-        wanted = self.share * total
-        above = np.cumsum(mass)
-        band = self._band_at(int(np.searchsorted(above, wanted)))
-        first, last = band.first, band.last
-        plus = self._plus.integrate(density, gradient)[order]
-        minus = self._minus.integrate(density, gradient)[order]
-        rest = wanted - (above[first - 1] if first > 0 else 0.0)
-        split, threshold = self._split(band, density, gradient, rest)
-        power = (plus[:first].sum() + split + minus[last:].sum()) / total
-        lower, upper = self._bracket(mass / total, first, last, rest / total, threshold)
+        plan = self._plan(density)
+        lower, upper = self._bracket(density * self.mesh.areas / plan.total, plan)
         slack = 2.0**self.p if self.metric == "chordal" else np.pi**self.p
         slack *= self.share_error
-        return distance_of(float(power), lower - slack, upper + slack, self.metric, self.p)
+        return distance_of(plan.power, lower - slack, upper + slack, self.metric, self.p)
+
+    def value(self, density: Array) -> float:
+        """The distance without its bracket."""
+        return float(max(self._plan(density).power, 0.0) ** (1.0 / self.p))
 
     def nearest(self, density: Array) -> float:
         """W_p(ρ, Π♯ρ) = (∫d(x, Πx)^p dρ)^{1/p}: the distance were the masses on both sides those of ρ itself."""
         gradient = limited_gradient(self.mesh, density)
-        plus = self._plus.integrate(density, gradient)[self._order]
-        minus = self._minus.integrate(density, gradient)[self._order]
-        band = self._band_at(int(np.searchsorted(-self._height, 0.0)))
-        masses = band.parts.masses(self.mesh, density, gradient).ravel()[band.order]
-        cut = float(np.sum(masses * np.minimum(band.plus, band.minus)))
-        power = (plus[: band.first].sum() + cut + minus[band.last :].sum()) / float(np.sum(density * self.mesh.areas))
+        cut = self._cut(0.0, 0.0)
+        cost = self._whole(density, gradient, 0.0, cut)[1]
+        cost += cut_cells(cut, self._slots[cut], self._table, density, gradient, self.mesh.areas, 0.0, 0.0, _NONE)[1]
+        power = cost / float(np.sum(density * self.mesh.areas))
         return float(max(power, 0.0) ** (1.0 / self.p))
 
     def floor(self) -> float:
@@ -108,43 +113,94 @@ class TwoAtoms:
             power += share * float(np.mean(cost_of_points(points, atom, self.metric, self.p)))
         return float(power ** (1.0 / self.p))
 
-    def _band_at(self, index: int) -> _Band:
-        """Cells around the height at `index`, two radii and more: all others lie wholly on one side of the quantile.
-
-        Bands stand at whole multiples of a radius, so that a quantile that wanders seldom needs a new one and what is
-        integrated depends on the density alone.
-        """
-        level = self._height[min(index, len(self._height) - 1)]
-        step = round(float(level) / self._radius)
-        if self._band is None or self._band.step != step:
-            height, reach = step * self._radius, 2.5 * self._radius
-            first = int(np.searchsorted(-self._height, -(height + reach)))
-            last = int(np.searchsorted(-self._height, -(height - reach), side="right"))
-            parts = pieces(self.mesh, self._order[first:last], BAND_DEPTH)
-            points = parts.points.reshape(-1, self.mesh.dimension)
-            order = np.argsort(-(points @ self.e), kind="stable")
-            points = points[order]
-            plus, minus = (cost_of_points(points, atom, self.metric, self.p) for atom in (self.e, -self.e))
-            self._band = _Band(step, first, last, parts, order, plus, minus)
-        return self._band
-
-    def _split(self, band: _Band, density: Array, gradient: Array, rest: float) -> tuple[float, float]:
-        """Cost of the band when its upper `rest` of mass goes to e, and the price λ = c₊ − c₋ at the threshold."""
-        masses = band.parts.masses(self.mesh, density, gradient).ravel()[band.order]
+    def _plan(self, density: Array) -> _Plan:
+        """Whole cells by their moments, cells at the threshold piece by piece: a function of the density alone."""
+        mesh, gradient = self.mesh, limited_gradient(self.mesh, density)
+        total, level = threshold(density, mesh.areas, self._order, *self._sorted, self._reach, self.share)
+        width = WINDOW * self._reach
+        while True:
+            low, high = level - width, level + width
+            cut = self._cut(low, high)
+            above, cost = self._whole(density, gradient, level, cut)
+            window = np.empty((4, len(cut) * self._table.shape[2]))
+            upper, split, count = cut_cells(
+                cut, self._slots[cut], self._table, density, gradient, mesh.areas, low, high, window
+            )
+            falling, masses, plus, minus = window[:, :count]
+            rest = self.share * total - above - upper
+            inside = -ROUNDING * total <= rest <= masses.sum() + ROUNDING * total
+            if inside or width > 4.0 * self._reach:
+                break
+            width *= 4.0
+        order = np.argsort(falling, kind="stable")
+        falling, masses, plus, minus = window[:, :count][:, order]
         before = np.cumsum(masses) - masses
         to_plus = np.minimum(np.maximum(rest - before, 0.0), masses)
-        cost = float(np.sum(to_plus * band.plus + (masses - to_plus) * band.minus))
-        at = min(int(np.searchsorted(before, rest)), len(masses) - 1)
-        return cost, float(band.plus[at] - band.minus[at])
+        cost += split + float(np.sum(to_plus * plus + (masses - to_plus) * minus))
+        if count:
+            at = min(int(np.searchsorted(before, rest)), count - 1)
+            level, price = -float(falling[at]), float(plus[at] - minus[at])
+        else:
+            cosine = np.array([level, -level])
+            price = float(np.subtract(*cost_of_cosine(cosine, self.metric, self.p)))
+        return _Plan(cost / total, total, cut, level, price)
 
-    def _bracket(self, mass: Array, first: int, last: int, rest: float, threshold: float) -> tuple[float, float]:
+    def _whole(self, density: Array, gradient: Array, level: float, cut: Integers) -> tuple[float, float]:
+        """Mass above the level and cost of the cells that are not cut."""
+        marks = self._marks
+        marks[cut] = True
+        found: tuple[float, float] = whole_cells(
+            density, gradient, self.mesh.areas, self._height, level, marks, self._constant, self._linear
+        )
+        marks[cut] = False
+        return found
+
+    def _cut(self, low: float, high: float) -> Integers:
+        """Cells with pieces on both sides of a level in the interval, in the mesh's order; their pieces are kept."""
+        near = np.flatnonzero((self._top >= low) & (self._bottom <= high))
+        missing = near[self._slots[near] < 0]
+        if len(missing):
+            if self._kept + len(missing) > max(KEPT, len(near)):
+                self._slots[:], self._kept, missing = -1, 0, near
+            self._keep(missing)
+        levels = self._table[self._slots[near], 0]
+        cut: Integers = near[(levels.max(axis=1) > low) & (levels.min(axis=1) < high)]
+        return cut
+
+    def _keep(self, cells: Integers) -> None:
+        """Put the pieces of cells in the table."""
+        last = self._kept + len(cells)
+        if last > len(self._table):
+            table = np.empty((max(last, min(2 * len(self._table), KEPT)), *self._table.shape[1:]))
+            table[: self._kept] = self._table[: self._kept]
+            self._table = table
+        points = subcells(self.mesh, cells, DEPTH)
+        add_pieces(points, self.mesh.centers[cells], *self._costs, self._table[self._kept : last])
+        self._slots[cells] = np.arange(self._kept, last)
+        self._kept = last
+
+    @cached_property
+    def _extremes(self) -> tuple[Array, Array, Array, Array]:
+        """Bounds of the costs to e (least, largest) and to −e over every cell."""
+        plus = [cost_of_cosine(s, self.metric, self.p) for s in (self._top, self._bottom)]
+        minus = [cost_of_cosine(-s, self.metric, self.p) for s in (self._bottom, self._top)]
+        return plus[0], plus[1], minus[0], minus[1]
+
+    def _bracket(self, mass: Array, plan: _Plan) -> tuple[float, float]:
         """p-th powers no law with these cell masses can leave: a dual value from below, a plan from above."""
-        dual = np.minimum(self._nearest_plus - threshold, self._nearest_minus)
-        lower = float(np.sum(mass * dual)) + threshold * self.share
-        remaining = float(mass[first:last].sum()) - rest
-        upper = float(np.sum(mass[:first] * self._farthest_plus[:first]))
-        upper += float(np.sum(mass[last:] * self._farthest_minus[last:]))
-        if last > first:
-            upper += rest * float(self._farthest_plus[first:last].max())
-            upper += remaining * float(self._farthest_minus[first:last].max())
+        nearest_plus, farthest_plus, nearest_minus, farthest_minus = self._extremes
+        dual = np.minimum(nearest_plus - plan.price, nearest_minus)
+        lower = float(np.sum(mass * dual)) + plan.price * self.share
+        whole = np.ones(self.mesh.cells, dtype=np.bool_)
+        whole[plan.cut] = False
+        above, below = whole & (self._height > plan.level), whole & (self._height <= plan.level)
+        upper = float(mass[above] @ farthest_plus[above]) + float(mass[below] @ farthest_minus[below])
+        if len(plan.cut):
+            cut = float(mass[plan.cut].sum())
+            rest = min(max(self.share - float(mass[above].sum()), 0.0), cut)
+            upper += rest * float(farthest_plus[plan.cut].max())
+            upper += (cut - rest) * float(farthest_minus[plan.cut].max())
         return lower, upper
+
+
+_NONE = np.empty((4, 0))

@@ -6,16 +6,19 @@ and the distance is that to ρ0 itself.  Source: Theorem 1 of the first document
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.mesh import Mesh
-from tokensphere.validation.circle_limit import CircleLimit
 from tokensphere.validation.distance import Distance, check_metric
-from tokensphere.validation.general import wasserstein
 from tokensphere.validation.projection import Projection
 from tokensphere.validation.two_atoms import TwoAtoms
+
+if TYPE_CHECKING:
+    from tokensphere.validation.circle_limit import CircleLimit
 
 Array = NDArray[np.float64]
 
@@ -31,6 +34,8 @@ class StartAsLimit:
 
     def __call__(self, density: Array) -> Distance:
         """The general distance between two densities."""
+        from tokensphere.validation.general import wasserstein
+
         return wasserstein(self.mesh, density, self.mesh, self.rho0, p=self.p, metric=self.metric)
 
     def nearest(self, density: Array) -> float:
@@ -68,6 +73,8 @@ class DistanceToLimit:
         elif projection.multiplicity == 1:
             self._solver = TwoAtoms(mesh, rho0, projection.basis[:, 0], metric, p)
         else:
+            from tokensphere.validation.circle_limit import CircleLimit
+
             self._solver = CircleLimit(mesh, rho0, projection, metric, p)
         self.floor = self._solver.floor()
         self.cluster_width = cluster_width(mesh)
@@ -76,10 +83,16 @@ class DistanceToLimit:
         """Distance with lower ≤ W_p ≤ upper for every law with these cell masses."""
         return self._solver(check_density(self.mesh, density))
 
+    def value(self, density: Array) -> float:
+        """The distance alone, without its bracket."""
+        density = check_density(self.mesh, density)
+        return self._solver.value(density) if isinstance(self._solver, TwoAtoms) else float(self._solver(density))
+
     def exact(self, density: Array) -> Distance:
         """The optimal plan also for dim E = 2, where it costs a few tenths of a second."""
         density = check_density(self.mesh, density)
-        return self._solver.exact(density) if isinstance(self._solver, CircleLimit) else self._solver(density)
+        solver = self._solver
+        return solver(density) if isinstance(solver, TwoAtoms | StartAsLimit) else solver.exact(density)
 
     def nearest(self, density: Array) -> float:
         """(∫d(x, Πx)^p dρ)^{1/p}, a lower bound of the distance to any law on E ∩ S^{d−1} (theory §1.3(e))."""
@@ -109,6 +122,6 @@ def check_density(mesh: Mesh, density: Array) -> Array:
     values = np.ascontiguousarray(density, dtype=np.float64)
     if values.shape != (mesh.cells,):
         raise InputError(f"the density has shape {values.shape}, but the mesh has {mesh.cells} cells; give as many.")
-    if not np.all(np.isfinite(values)) or np.any(values < 0) or not np.any(values > 0):
+    if not (values.min() >= 0 and 0 < values.max() < np.inf):
         raise InputError("the density has a NaN, infinite or negative entry, or is zero everywhere; correct it.")
     return values
