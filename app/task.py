@@ -1,6 +1,7 @@
 """What a configuration asks for, built: mesh, model, initial density, flow and what to record."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,11 @@ from tokensphere.config.tables import Config
 from tokensphere.meshes.labels import Labels
 from tokensphere.meshes.mesh import Mesh
 from tokensphere.pde.attention import Attention
-from tokensphere.pde.kernels import Kernel
 from tokensphere.pde.march import Flow
 from tokensphere.recording import Recorders
+
+if TYPE_CHECKING:
+    from tokensphere.pde.kernels import Kernel
 
 Array = NDArray[np.float64]
 
@@ -25,7 +28,7 @@ class Task:
     """
 
     mesh: Mesh
-    model: Attention | Kernel
+    model: "Attention | Kernel"
     labels: Labels | None
     density: Array
     flow: Flow

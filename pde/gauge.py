@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import expm
 
 from tokensphere.meshes.errors import InputError
 
@@ -49,6 +48,7 @@ def exponentials(generators: Sequence[ArrayLike]) -> Gauge:
                 "a generator of generalised RoPE is not skew-symmetric; give square matrices A with Aᵀ = −A, all of "
                 "one size."
             )
+    from scipy.linalg import expm
 
     def gauge(points: Array) -> Array:
         product = np.eye(matrices[0].shape[0])[None]

@@ -6,7 +6,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ive
 
 from tokensphere.meshes.errors import InputError
 
@@ -91,6 +90,8 @@ class Exponential:
         return int(relevant[-1]) if len(relevant) else 1
 
     def eigenvalues(self, dimension: int, degree: int) -> Array:
+        from scipy.special import ive
+
         order = np.arange(degree + 1) + (0.5 if dimension == 3 else 0.0)
         bessel = ive(order, self.beta) * (math.sqrt(math.pi / (2 * self.beta)) if dimension == 3 else 1.0)
         return np.asarray(math.exp(self.log_scale) * bessel)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from tokensphere.meshes.locate import locate
 from tokensphere.meshes.mesh import Mesh
@@ -131,6 +130,8 @@ class CircleLimit:
 
     def _ascend(self, masses: Array, psi: Array, theta: Array, nu: Array) -> Array:
         """Ascent of the concave dual on mass gathered by (r, φ) cells."""
+        from scipy.optimize import minimize
+
         count = len(theta)
         ring = np.minimum((self._r * RADII).astype(np.int64), RADII - 1)
         key = ring * self.bins + self._bin

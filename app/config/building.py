@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,11 @@ from tokensphere.config.tables import AttentionTable, MeshTable
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.labels import Labels, circle, finite, interval
 from tokensphere.meshes.mesh import Mesh
-from tokensphere.pde import densities, kernels
+from tokensphere.pde import densities
 from tokensphere.pde.attention import Attention
+
+if TYPE_CHECKING:
+    from tokensphere.pde.kernels import Kernel
 
 Array = NDArray[np.float64]
 
@@ -44,8 +47,10 @@ def build_labels(table: LabelsTable) -> Labels:
     return circle(table.count) if table.kind == "circle" else interval(table.count)
 
 
-def build_kernel(table: KernelTable, dimension: int) -> kernels.Kernel:
+def build_kernel(table: KernelTable, dimension: int) -> "Kernel":
     """The kernel of [kernel] with its content profile."""
+    from tokensphere.pde import kernels
+
     profile: Any = kernels.Linear() if table.beta is None else kernels.Exponential(table.beta, table.factor)
     match table.kind:
         case "usa":
