@@ -17,6 +17,8 @@ from tokensphere.config.building import build_attention, build_initial, build_me
 from tokensphere.meshes.circle import circle
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.healpix import healpix
+from tokensphere.meshes.levels import subcells
+from tokensphere.pde.attention import Attention
 from tokensphere.pde.densities import mixture, uniform, von_mises_fisher
 from tokensphere.report import load_run, write_report
 from tokensphere.report.clusters import find_clusters
@@ -31,6 +33,7 @@ from tokensphere.report.predictions import (
 from tokensphere.report.verdicts import verdicts
 from tokensphere.report.wording import number
 from tokensphere.store import Layout, append_save
+from tokensphere.validation.exact_zero_temperature import flow
 from tokensphere.validation.projection import Projection
 
 Array = NDArray[np.float64]
@@ -174,6 +177,24 @@ def test_zero_temperature_curve_is_the_closed_form() -> None:
     np.testing.assert_allclose(curve**2, 2 * a / (1 + a), rtol=0.02)
     _, bound = bound_curve(attention, projection, 0.5, 2.0, times)
     assert np.all(bound[: len(curve)] > curve)
+
+
+@pytest.mark.parametrize("metric", ["chordal", "geodesic"])
+def test_zero_temperature_curve_follows_the_flow(metric: str) -> None:
+    """Where |Bᵀx| varies: against points carried by the flow and measured where they are."""
+    B, values = np.diag([1.0, 0.7, 1.5]), np.diag([1.0, 0.3, -0.5])
+    attention = Attention(B, np.eye(3), values @ np.linalg.inv(B.T), 100.0)
+    mesh, projection, times = healpix(8), Projection(attention), np.linspace(0.0, 3.0, 4)
+    rho0 = von_mises_fisher(mesh, np.array([0.6, 0.0, 0.8]), 2.0)
+    when, curve = zero_temperature_curve(mesh, attention, projection, rho0, times, metric)
+    points = subcells(mesh, np.arange(mesh.cells), 3).reshape(-1, 3)
+    masses = np.repeat(rho0 * mesh.areas, 64) / 64
+    expected = [
+        np.sqrt(masses @ projection.nearest_distance(flow(projection.matrix, attention.B, points, t), metric) ** 2)
+        for t in when
+    ]
+    assert len(when) >= 3
+    np.testing.assert_allclose(curve, expected, rtol=1e-10)
 
 
 def test_plateau_is_the_formula_of_the_theory() -> None:

@@ -24,7 +24,10 @@ class View(Hashable, Protocol):
         """Largest |y| of the picture."""
 
     def directions(self, x: Array, y: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Unit vectors (…,3) seen at plane positions, and whether the position lies on the picture of the sphere."""
+        """Unit vectors (…,3) seen at plane positions, and whether the position lies on the picture of the sphere.
+
+        x and y need only be broadcastable.
+        """
 
     def flatten(self, points: ArrayLike) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Plane positions x, y of unit vectors (…,3), and whether they are visible."""
@@ -51,7 +54,8 @@ class Mollweide:
         cosine = np.maximum(np.cos(theta), 1e-12)
         azimuth = self.longitude + np.clip(np.pi * x / (self.half_width * cosine), -np.pi, np.pi)
         radius = np.sqrt(1.0 - height**2)
-        return np.stack([radius * np.cos(azimuth), radius * np.sin(azimuth), height], axis=-1), inside
+        vectors = np.stack(np.broadcast_arrays(radius * np.cos(azimuth), radius * np.sin(azimuth), height), axis=-1)
+        return vectors, inside
 
     def flatten(self, points: ArrayLike) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Plane positions of unit vectors (…,3); all are visible."""
@@ -116,12 +120,11 @@ def mollweide_angle(height: Array) -> Array:
 
 
 def pixel_grid(view: View, width: int) -> tuple[Array, Array]:
-    """Plane positions (rows, width) of the pixel centres of a picture ``width`` pixels wide, lowest row first."""
+    """Plane positions x (1, width), y (rows, 1) of the pixels of a picture ``width`` pixels wide, lowest row first."""
     rows = max(1, round(width * view.half_height / view.half_width))
     x = ((np.arange(width) + 0.5) / width * 2.0 - 1.0) * view.half_width
     y = ((np.arange(rows) + 0.5) / rows * 2.0 - 1.0) * view.half_height
-    grid_x, grid_y = np.meshgrid(x, y)
-    return grid_x, grid_y
+    return x[None, :], y[:, None]
 
 
 def visible_pieces(view: View, points: ArrayLike) -> Iterator[Array]:

@@ -13,7 +13,7 @@ from tokensphere.meshes.levels import subcells
 from tokensphere.meshes.mesh import Mesh
 from tokensphere.pde.attention import Attention
 from tokensphere.validation.exact_plateau import plateau_distance, plateau_shift, plateau_shift_general
-from tokensphere.validation.exact_zero_temperature import flow, moment_bound
+from tokensphere.validation.exact_zero_temperature import moment_bound, projective_flow, projective_time
 from tokensphere.validation.phases import read_phases
 from tokensphere.validation.projection import Projection
 
@@ -38,16 +38,33 @@ def zero_temperature_curve(
         depth += 1
     points = subcells(mesh, np.arange(mesh.cells), depth).reshape(-1, mesh.dimension)
     masses = np.repeat(rho0 * mesh.areas, len(points) // mesh.cells) * mesh.cells / len(points)
-    smallest = float(np.linalg.svd(attention.B, compute_uv=False)[-1])
+    singular = np.linalg.svd(attention.B, compute_uv=False)
     spacing = mesh.width * 0.5**depth
-    reached = times[np.exp(-projection.gap * times / smallest) >= spacing]
-    values, before = [], 0.0
+    reached = times[np.exp(-projection.gap * times / singular[-1]) >= spacing]
+    # Φ_s multiplies the coordinates in the eigenbasis of M by e^{sμ}: no point needs to be moved to measure it, only to
+    # find s where |Bᵀx| varies.
+    exponents, vectors = np.linalg.eigh(projection.matrix)
+    parts = (points @ vectors).T ** 2
+    outside = mesh.dimension - projection.multiplicity
+    along, falling = parts[outside:].sum(axis=0), 2.0 * (exponents[-1] - exponents[:outside])
+    s, before, values = np.zeros(len(points)), 0.0, []
+    still = np.ptp(singular) <= 1e-13 * singular[0]
     for time in reached:
-        points = flow(projection.matrix, attention.B, points, float(time) - before)
+        moved = points if still else projective_flow(projection.matrix, s, points)
+        s = s + projective_time(projection.matrix, attention.B, moved, float(time) - before)
         before = float(time)
-        squares = projection.nearest_distance(points, metric) ** 2
+        across = sum(part * np.exp(-rate * s) for part, rate in zip(parts[:outside], falling, strict=True))
+        squares = _squared_distances(along, np.asarray(across), metric)
         values.append(math.sqrt(float(masses @ squares) / float(masses.sum())))
     return reached, np.array(values)
+
+
+def _squared_distances(along: Array, across: Array, metric: str) -> Array:
+    """d(x, E∩S)² from |P_E x|² and |x − P_E x|² up to a common factor: chordal 2(1 − cos∠), or geodesic ∠²."""
+    if metric == "geodesic":
+        return np.arctan2(np.sqrt(across), np.sqrt(along)) ** 2
+    length = np.sqrt(along + across)
+    return np.asarray(2.0 * across / (length * (length + np.sqrt(along))))
 
 
 def bound_curve(attention: Attention, projection: Projection, p: float, moment: float, times: Array) -> Curve:
