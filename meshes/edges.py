@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from tokensphere.meshes.face_map import point, tangent
+from tokensphere.meshes.face_map import point, tangents
 from tokensphere.meshes.mesh import Booleans, Floats, Integers
 from tokensphere.meshes.rules import interval_rule
 
@@ -64,7 +64,7 @@ def _edges(
             u, v = (corner_u + nodes[q] * step_u) / nside, (corner_v + nodes[q] * step_v) / nside
             x, y, z = point(base[f], u, v)
             points[first + q, 0], points[first + q, 1], points[first + q, 2] = x, y, z
-            along_u, along_v = tangent(base[f], u, v, 1.0), tangent(base[f], u, v, -1.0)
+            along_u, along_v = tangents(base[f], u, v)
             share_u, share_v = step_u * weights[q] / nside, step_v * weights[q] / nside
             t0 = share_u * along_u[0] + share_v * along_v[0]
             t1 = share_u * along_u[1] + share_v * along_v[1]

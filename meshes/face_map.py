@@ -64,8 +64,7 @@ def _points(columns: Any, result: Any) -> None:
 def _tangents(columns: Any, result: Any) -> None:
     face, u, v = columns
     for i in prange(len(face)):
-        result[0, i] = tangent(face[i], u[i], v[i], 1.0)
-        result[1, i] = tangent(face[i], u[i], v[i], -1.0)
+        result[0, i], result[1, i] = tangents(face[i], u[i], v[i])
 
 
 @njit(cache=True)
@@ -77,20 +76,21 @@ def point(face: int, u: float, v: float) -> tuple[float, float, float]:
 
 
 @njit(cache=True)
-def tangent(face: int, u: float, v: float, direction: float) -> tuple[float, float, float]:
-    """∂X/∂u (direction 1) or ∂X/∂v (direction −1) for compiled loops; see ``sphere_tangents``."""
+def tangents(face: int, u: float, v: float) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    """∂X/∂u and ∂X/∂v for compiled loops; see ``sphere_tangents``."""
     ring, z, longitude, sine_over_ring, slant, cap = cylindrical(face, u, v)
     # In a cap ring = ν falls (north) or grows (south) with u + v; in between it is constant 1.
     if cap == 0.0:
         d_z = 2 / 3
         d_sine = -z * d_z / (sine_over_ring * ring)
-        arc = (math.pi / 4) * sine_over_ring * direction
     else:
         d_z = abs(cap) * 2 * ring / 3
         d_sine = -cap * (sine_over_ring - ring**2 / (9 * sine_over_ring))
-        arc = (math.pi / 4) * sine_over_ring * (direction + slant * cap)
+    arc_u = (math.pi / 4) * sine_over_ring * (1.0 + slant * cap)
+    arc_v = (math.pi / 4) * sine_over_ring * (-1.0 + slant * cap)
     cosine, sine = math.cos(longitude), math.sin(longitude)
-    return d_sine * cosine - arc * sine, d_sine * sine + arc * cosine, d_z
+    along_u = (d_sine * cosine - arc_u * sine, d_sine * sine + arc_u * cosine, d_z)
+    return along_u, (d_sine * cosine - arc_v * sine, d_sine * sine + arc_v * cosine, d_z)
 
 
 @njit(cache=True)

@@ -9,8 +9,8 @@ from numba import njit, prange
 from tokensphere.meshes.mesh import Floats, Integers, Mesh
 
 
-def least_squares_weights(centers: Floats, neighbours: Integers) -> Floats:
-    """Weights w (cells, m, d) of the gradient g_i = Σ_k w_ik (ρ_k − ρ_i), tangent at c_i.
+def least_squares_weights(centers: Floats, neighbours: Integers, cells: Integers | None = None) -> Floats:
+    """Weights w (cells, m, d), of some cells or of all, of the gradient g_i = Σ_k w_ik (ρ_k − ρ_i), tangent at c_i.
 
     g and a symmetric H in the tangent plane minimise Σ_k |ρ_k − ρ_i − ⟨g, d_k⟩ − ½⟨d_k, H d_k⟩|², d_k = P_{c_i}(c_k −
     c_i): the quadratic terms keep the gradient of second order where the stencil is lopsided (at the edges of base
@@ -19,20 +19,22 @@ def least_squares_weights(centers: Floats, neighbours: Integers) -> Floats:
     """
     d = centers.shape[1]
     terms = 5 if neighbours.shape[1] == 8 and len(centers) > 12 else d - 1
-    weights = np.empty((*neighbours.shape, d))
-    _least_squares(centers, neighbours, terms, weights)
+    chosen = np.arange(len(centers)) if cells is None else cells
+    weights = np.empty((len(chosen), neighbours.shape[1], d))
+    _least_squares(centers, neighbours, chosen, terms, weights)
     return weights
 
 
 @njit(cache=True, parallel=True)
-def _least_squares(centers: Any, neighbours: Any, terms: int, weights: Any) -> None:
-    """Normal equations of every cell in offsets of size 1, and their solution by Cholesky's factors."""
-    cells, count = neighbours.shape
+def _least_squares(centers: Any, neighbours: Any, chosen: Any, terms: int, weights: Any) -> None:
+    """w_ik = Σ_a ⟨N⁻¹e_a, r_ik⟩ t_a with the rows r_ik of offsets of size 1 in the basis t, and N = Σ_k r_ik r_ikᵀ."""
+    cells, count = len(chosen), neighbours.shape[1]
     d = centers.shape[1]
     for block in prange((cells + 255) // 256):
         axes, rows = np.empty((d - 1, d)), np.empty((count, terms))
-        lower, column = np.empty((terms, terms)), np.empty(terms)
-        for i in range(block * 256, min(cells, (block + 1) * 256)):
+        lower, inverse = np.empty((terms, terms)), np.empty((d - 1, terms))
+        for n in range(block * 256, min(cells, (block + 1) * 256)):
+            i = chosen[n]
             _tangent_axes(centers[i], axes)
             square = 0.0
             for k in range(count):
@@ -50,14 +52,18 @@ def _least_squares(centers: Any, neighbours: Any, terms: int, weights: Any) -> N
                     first, second = rows[k, 0], rows[k, 1]
                     rows[k, 2], rows[k, 3], rows[k, 4] = first**2 / 2, first * second, second**2 / 2
             _factorise(rows, lower)
+            for a in range(d - 1):
+                inverse[a] = 0.0
+                inverse[a, a] = 1.0 / scale
+                _solve(lower, inverse[a])
             for k in range(count):
-                for x in range(d):
-                    weights[i, k, x] = 0.0
-                column[:] = rows[k]
-                _solve(lower, column)
+                weights[n, k] = 0.0
                 for a in range(d - 1):
+                    along = 0.0
+                    for b in range(terms):
+                        along += inverse[a, b] * rows[k, b]
                     for x in range(d):
-                        weights[i, k, x] += column[a] * axes[a, x] / scale
+                        weights[n, k, x] += along * axes[a, x]
 
 
 @njit(cache=True)

@@ -54,7 +54,7 @@ def healpix(nside: int) -> Mesh:
         cell_faces=cell_faces,
         cell_signs=cell_signs,
         neighbours=neighbours,
-        gradient_weights=least_squares_weights(centers, neighbours),
+        gradient_weights=_turned(least_squares_weights(centers, neighbours, _first_faces(nside))),
     )
 
 
@@ -92,8 +92,22 @@ def healpix_cells(nside: int) -> Mesh:
 
 def centroids(nside: int) -> Floats:
     """Normalised area centroids (cells, 3); HEALPix's nominal centres are .09 h away on the kinked cells."""
+    first = _first_faces(nside)
     moments = np.empty((12 * nside**2, 3))
-    for cells, points, weights in healpix_batches(nside, degree=7):
+    for cells, points, weights in healpix_batches(nside, 7, first):
         moments[cells] = np.einsum("nqd,q->nd", points, weights)
-    moments /= np.linalg.norm(moments, axis=1, keepdims=True)
-    return moments
+    found = moments[first]
+    return _turned(found / np.linalg.norm(found, axis=1, keepdims=True))
+
+
+def _first_faces(nside: int) -> Integers:
+    """The cells of base faces 0, 4 and 8: turned by right angles about the poles they are the whole mesh."""
+    return np.arange(12 * nside**2).reshape(3, 4, -1)[:, 0].ravel()
+
+
+def _turned(vectors: Floats) -> Floats:
+    """Vectors (…, 3) of all cells from those (cells/4, …, 3) of base faces 0, 4 and 8."""
+    faces = vectors.reshape(3, -1, *vectors.shape[1:])
+    x, y, z = faces[..., 0], faces[..., 1], faces[..., 2]
+    turns = [faces, np.stack([-y, x, z], axis=-1), np.stack([-x, -y, z], axis=-1), np.stack([y, -x, z], axis=-1)]
+    return np.stack(turns, axis=1).reshape(-1, *vectors.shape[1:])

@@ -68,8 +68,8 @@ def polynomial(
     matrix = _shaped("quadratic", np.zeros((d, d)) if quadratic is None else quadratic, (d, d))
 
     def value(x: Floats) -> Floats:
-        result: Floats = constant + x @ vector + np.einsum("...i,ij,...j->...", x, matrix, x)
-        return result
+        result: Floats = constant + np.einsum("...i,i->...", x, vector)
+        return result + np.einsum("...i,ij,...j->...", x, matrix, x) if matrix.any() else result
 
     return from_function(mesh, value)
 

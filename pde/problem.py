@@ -72,7 +72,8 @@ class AttentionFlow:
     @cached_property
     def _normals(self) -> Floats:
         """N_q V as rows, so that ⟨N_q, P V m⟩ = ⟨Vᵀ N_q, m⟩: N_q is tangent."""
-        return self.mesh.face_normals @ self.attention.value
+        result: Floats = np.einsum("pd,dk->pk", self.mesh.face_normals, self.attention.value)
+        return result
 
     def field(self, density: Floats) -> Field:
         """Normal speeds (points,) of the velocity at the face points, and which method served which share of them."""

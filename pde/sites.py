@@ -91,7 +91,7 @@ class Sites:
 
 def _find_rings(place: Array) -> list[Indices]:
     """Evenly spaced sets of points on one circle of latitude each, of SMALLEST_RING points and more."""
-    by_colatitude = np.argsort(place[:, 0], kind="stable")
+    by_colatitude = np.argsort(place[:, 0])
     breaks = np.flatnonzero(np.diff(place[by_colatitude, 0]) > RING) + 1
     if 8 * (len(breaks) + 1) > len(place):
         return []
