@@ -13,15 +13,11 @@ from tokensphere.checkpoint import Checkpoint
 from tokensphere.config import Config
 from tokensphere.durable import replace_text
 from tokensphere.folder import RunFolder
-from tokensphere.joint_facts import joint_facts
 from tokensphere.layout import Layout
 from tokensphere.meshes.errors import InputError
 from tokensphere.pde.attention import Attention
 from tokensphere.records import read_records
-from tokensphere.refining import refined_numbers
 from tokensphere.task import Task
-from tokensphere.theorem_facts import theorem_facts
-from tokensphere.validation.plain import plain
 
 Array = NDArray[np.float64]
 Records = Mapping[str, Array]
@@ -51,6 +47,10 @@ def write_summary(
 
     compressions: sup div v of those saves at which this march has passed, by their number.
     """
+    from tokensphere.joint_facts import joint_facts
+    from tokensphere.refining import refined_numbers
+    from tokensphere.theorem_facts import theorem_facts
+
     records = read_records(folder.records)
     limit = limit_facts(task.attention, records, config.solver.metric)
     checked = hypotheses(task, config)
@@ -77,6 +77,8 @@ def write_summary(
 
 def to_json(document: Any) -> str:
     """JSON text of plain data, arrays and dataclasses; what JSON has no word for (NaN, infinities) becomes null."""
+    from tokensphere.validation.plain import plain
+
     return json.dumps(plain(document, finite=True), indent=2, ensure_ascii=False) + "\n"
 
 

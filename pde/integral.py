@@ -1,6 +1,8 @@
 """The attention integral of a density on a mesh, by the method asked for."""
 
 from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,9 @@ from tokensphere.pde.direct import log_sum_exp
 from tokensphere.pde.gridded import GriddedPlan, spectral_plan
 from tokensphere.pde.sources import log_masses
 from tokensphere.pde.spectral import SpectralPlan
-from tokensphere.pde.tree import TreePlan
+
+if TYPE_CHECKING:
+    from tokensphere.pde.tree import TreePlan
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -68,7 +72,7 @@ class AttentionIntegral:
             return self._safe("direct", lambda logs, rows: log_sum_exp(self._tilts[_rows(rows)], self._sources, logs))
         if method == "spectral":
             return self._spectral(spectral_plan(self._sources, attention, points))
-        tree = TreePlan(self._sources, self._tilts, rtol)
+        tree = _planned_when_needed(self._sources, self._tilts, rtol)
         if method == "tree" or mesh.kind == "circle":
             return self._safe("tree", tree)
         concentration = attention.beta * float(np.linalg.norm(attention.B, 2))
@@ -127,6 +131,18 @@ def attention_mean(
         raise InputError(f"the density has values from {density.min()} to {density.max()}, but they must be finite, "
                          "at least 0 and somewhere positive.")
     return AttentionIntegral(mesh, attention, points, method, rtol)(density)
+
+
+def _planned_when_needed(sources: Array, tilts: Array, rtol: float) -> Callable[[Array, Indices | None], Integral]:
+    """A `TreePlan` made at its first call: many runs begin where the spectral method serves every point."""
+
+    @cache
+    def plan() -> "TreePlan":
+        from tokensphere.pde.tree import TreePlan
+
+        return TreePlan(sources, tilts, rtol)
+
+    return lambda logs, rows: plan()(logs, rows)
 
 
 def _rows(rows: Indices | None) -> Indices | slice:

@@ -1,6 +1,7 @@
 """The one thread setting for numba, ducc0 and BLAS."""
 
 import os
+import sys
 
 from tokensphere.meshes.errors import InputError
 
@@ -37,3 +38,20 @@ def set_threads(count: int) -> None:
 def threads() -> int:
     """Number of threads in force (every processor until `set_threads` is called)."""
     return _chosen[0] if _chosen else available_threads()
+
+
+def ready_numba() -> None:
+    """Load numba's tables without scipy.linalg, which takes a quarter of a second.
+
+    numba asks for it when its first kernel is loaded, and would only use it to compile np.convolve and np.correlate;
+    without it these take numba's own loop. Meant for a program of our own, at its start: nothing is done where
+    scipy.linalg is there already.
+    """
+    name = "scipy.linalg"
+    if name in sys.modules:
+        return
+    sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        import numba.np.arraymath  # noqa: F401
+    finally:
+        del sys.modules[name]

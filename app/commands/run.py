@@ -32,6 +32,9 @@ def run(
 
     asked = load(config, settings)
     folder = out or Path("runs") / config.stem
+    from tokensphere.pde.threads import ready_numba
+
+    ready_numba()
     from tokensphere.pde.errors import NumericalError
     from tokensphere.progress import progress
     from tokensphere.run import describe, execute
