@@ -112,10 +112,12 @@ def test_marks_of_the_bar_are_round_values_inside_the_scale() -> None:
     np.testing.assert_allclose(np.log10(values), np.arange(-3, 3))
     assert (marks.min(), marks.max()) == (pytest.approx(4e-4), pytest.approx(300.0))
     assert marks.size == 6 + 8 * 5 + 2  # 4 … 9, five whole decades, 2 and 3
-    values, words, marks = bar_marks(ColourScale(0.065, 0.0975, True))
+    values, words, marks = bar_marks(ColourScale(0.021, 0.19, True))
     assert (len(words), marks.size) == (len(values), 0)
-    assert words[0] == "0.065"
-    np.testing.assert_allclose(np.diff(values), np.diff(values)[0])
+    np.testing.assert_allclose(values / 0.025, np.round(values / 0.025))
+    assert np.diff(ColourScale(0.021, 0.19, True).fraction(values)).min() > 0.08
+    assert len(values) >= 4
+    assert [float(word) for word in words] == pytest.approx(values)
     np.testing.assert_allclose(ColourScale(0.01, 100.0, True).fraction([0.0, 0.1, 1.0, 1e3]), [0.0, 0.25, 0.5, 1.0])
 
 

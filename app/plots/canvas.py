@@ -81,7 +81,7 @@ def save(figure: Figure | Axes, path: str | Path) -> Path:
 def png(figure: Figure) -> bytes:
     """The picture as a PNG file, opaque: without the fourth channel it is smaller and sooner packed."""
     buffer = io.BytesIO()
-    Image.fromarray(pixels(figure)).save(buffer, "png", compress_level=5, dpi=(figure.dpi, figure.dpi))
+    Image.fromarray(pixels(figure)).save(buffer, "png", dpi=(figure.dpi, figure.dpi))
     return buffer.getvalue()
 
 

@@ -81,7 +81,7 @@ def map_grid(count: int, columns: int, title: str, scale: ColourScale, label: st
     rows = -(-count // columns)
     lines = _wrapped(label, 3.6 * columns)
     floor = height_below(len(lines)) + BAR + 0.05
-    figure = blank_figure(3.6 * columns, floor + 2.1 * rows + (0.3 if title else 0.05))
+    figure = blank_figure(3.6 * columns, floor + 2.1 * rows + (0.2 if title else 0.05))
     _bar_below(figure, scale, lines)
     tall = 1.66
     figure.text(0.5, 1.0 - 0.08 / figure.get_figheight(), title, fontsize=11, ha="center", va="top")

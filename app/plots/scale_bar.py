@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 TIP = 0.06  # length of the arrow in units of the bar's
 LABEL = 8.5  # points
 NUMBER = 8.0
+NEAREST = 0.09  # two numbers, in units of the bar's length
 
 
 def height_below(lines: int) -> float:
@@ -57,7 +58,7 @@ def draw_bar(axes: Axes, scale: ColourScale, label: str, below: bool) -> None:
 def bar_marks(scale: ColourScale) -> tuple[Array, list[str], Array]:
     """Values with a number, the numbers, and values with only a mark.
 
-    Powers of ten where two fall into the range of a logarithmic scale; else round values a constant apart.
+    Powers of ten where two fall into the range of a logarithmic scale; else round values, no two too near.
     """
     if scale.log:
         exponents = np.arange(np.floor(np.log10(scale.low)), np.ceil(np.log10(scale.high)) + 1.0)
@@ -69,4 +70,14 @@ def bar_marks(scale: ColourScale) -> tuple[Array, list[str], Array]:
             return chosen, [power_words(value) for value in chosen], marks if inside.size <= 10 else inside
     values = np.asarray(MaxNLocator(7).tick_values(scale.low, scale.high))
     values = values[(values >= scale.low) & (values <= scale.high)]
+    values = values[_apart(scale.fraction(values))]
     return values, [f"{value:.6g}".replace("-", "−") for value in values], np.zeros(0)
+
+
+def _apart(places: Array) -> list[int]:
+    """Indices of ascending places that keep so far from each other that numbers fit between."""
+    kept: list[int] = []
+    for index, place in enumerate(places):
+        if not kept or place - places[kept[-1]] >= NEAREST:
+            kept.append(index)
+    return kept

@@ -68,7 +68,7 @@ def eigenvalue_plot(attention: Attention, projection: Projection | None, axes: A
 
 def draw_projection(projection: Projection, axes: Axes) -> Axes:
     """E∩S and the shortest paths from points x to Π(x), each with a dot at its end."""
-    turns = np.linspace(0.0, 1.0, 24)[:, None]
+    turns = np.linspace(0.0, 1.0, 16)[:, None]
     if projection.dimension == 2:
         angle = np.linspace(0.0, 2.0 * np.pi, 361)
         axes.plot(np.cos(angle), np.sin(angle), color="0.5", linewidth=1.0)
