@@ -2,7 +2,7 @@
 
 A killed process must leave a file that opens. So a save is never appended to the file that readers see but to a spare
 twin, forced to disk and exchanged with it; the twin then lags one save behind and catches up at the next. That costs
-two appends a save whatever the number of saves. At the end `finish` writes the file once more in one piece, so that
+the writing of two saves a save, whatever their number. At the end `finish` writes the file once more in one piece, so that
 its bytes do not depend on how often the run was interrupted. HDF5 does not survive a disk that fills up under it (it
 crashes at exit), so space is reserved before it writes.
 """
@@ -28,6 +28,8 @@ OVERHEAD = 65536
 
 def append_save(path: Path, layout: Layout, index: int, time: float, density: Array) -> None:
     """Add save number `index` with its time and density (cells,) or (labels, cells); a save already there is kept."""
+    import h5py
+
     spare = _spare(path)
     if not path.exists():
         image = file_image(layout, np.array([time]), density)
@@ -37,8 +39,10 @@ def append_save(path: Path, layout: Layout, index: int, time: float, density: Ar
         return
     if not spare.exists():
         shutil.copyfile(path, spare)
-    _catch_up(spare, path)
-    _append(spare, np.array([time]), density[None])
+    with h5py.File(path, "r") as file:
+        missing = slice(saves_in(spare), None)
+        times, densities = file["time"][missing], file["density"][missing]
+    _append(spare, np.append(times, time), np.concatenate([densities, density[None]]))
     sync(spare)
     _exchange(path, spare)
 
@@ -136,25 +140,16 @@ def _exchange(path: Path, spare: Path) -> None:
     sync(path.parent)
 
 
-def _catch_up(spare: Path, path: Path) -> None:
+def _append(path: Path, times: Array, densities: Array) -> None:
+    """Lengthen the unlimited dimension: time is its scale, and time and density are the variables along it."""
     import h5py
 
-    have = saves_in(spare)
-    with h5py.File(path, "r") as file:
-        times, densities = file["time"][have:], file["density"][have:]
-    if len(times):
-        _append(spare, times, densities)
-
-
-def _append(path: Path, times: Array, densities: Array) -> None:
-    import h5netcdf
-
     reserve(path, densities.nbytes + OVERHEAD)
-    with h5netcdf.File(path, "r+") as file:
-        have = file.dimensions["time"].size
-        file.resize_dimension("time", have + len(times))
-        file.variables["time"][have:] = times
-        file.variables["density"][have:] = densities
+    with h5py.File(path, "r+") as file:
+        have = len(file["time"])
+        for name, values in (("time", times), ("density", densities)):
+            file[name].resize(have + len(times), axis=0)
+            file[name][have:] = values
 
 
 def _rewrite(path: Path, target: Path, layout: Layout) -> None:

@@ -245,7 +245,7 @@ def test_a_disk_that_fills_up_at_a_save_loses_that_save_alone(
     honest, count = durable.reserve, iter(range(10**6))
 
     def full(path: Path, extra: int) -> None:
-        if next(count) >= 2 * save - 1:  # two appends a save, but for the first two
+        if next(count) >= save:  # one append a save, but for the first
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         honest(path, extra)
 
