@@ -2,9 +2,9 @@
 
 A killed process must leave a file that opens. So a save is never appended to the file that readers see but to a spare
 twin, forced to disk and exchanged with it; the twin then lags one save behind and catches up at the next. That costs
-the writing of two saves a save, whatever their number. At the end `finish` writes the file once more in one piece, so that
-its bytes do not depend on how often the run was interrupted. HDF5 does not survive a disk that fills up under it (it
-crashes at exit), so space is reserved before it writes.
+the writing of two saves a save, whatever their number. At the end `finish` writes the file once more in one piece, so
+that its bytes do not depend on how often the run was interrupted. HDF5 does not survive a disk that fills up under it
+(it crashes at exit), so space is reserved before it writes.
 """
 
 import os
