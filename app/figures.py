@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from tokensphere.decay import fit_decay
 from tokensphere.meshes.mesh import Mesh
 from tokensphere.plots.canvas import column_figure, new_figure, record_column, save
 from tokensphere.plots.circle import circle_density, circle_figure
@@ -19,7 +20,6 @@ from tokensphere.plots.curves import (
     minimum_density,
     wasserstein_curve,
 )
-from tokensphere.plots.decay import fit_decay
 from tokensphere.plots.pages import map_grid, sphere_figure, time_series_figure
 from tokensphere.plots.sphere import density_map, scale_words
 

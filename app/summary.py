@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tokensphere.checkpoint import Checkpoint
 from tokensphere.config import Config
+from tokensphere.decay import fit_decay
 from tokensphere.durable import replace_text
 from tokensphere.folder import RunFolder
 from tokensphere.layout import Layout
@@ -130,8 +131,6 @@ def _run_facts(checkpoint: Checkpoint, records: Records) -> dict[str, Any]:
 
 
 def _fits(records: Records) -> dict[str, Any]:
-    from tokensphere.plots.decay import fit_decay
-
     if "w2_to_limit" not in records or not np.isfinite(records["w2_to_limit"]).any():
         return {}
     fit = fit_decay(records["time"], records["w2_to_limit"], records.get("w2_floor", 0.0))

@@ -284,3 +284,23 @@ assert "matplotlib.pyplot" not in sys.modules
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_a_run_without_figures_loads_no_matplotlib(tmp_path: Path) -> None:
+    program = f"""
+import sys
+from pathlib import Path
+from tokensphere.config import parse
+from tokensphere.run import execute
+config = parse({{
+    "mesh": {{"kind": "healpix", "nside": 4}},
+    "attention": {{"beta": 5.0, "value": [[1.0, 0.0, 0.0], [0.0, 0.3, 0.0], [0.0, 0.0, -0.5]]}},
+    "initial": {{"kind": "uniform"}},
+    "time": {{"end": 0.5, "saves": 1}},
+    "output": {{"figures": False}},
+}})
+assert execute(config, Path({str(tmp_path / "run")!r})).status == "finished"
+print([name for name in ("matplotlib", "xarray", "scipy.optimize") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=True, timeout=120, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 from scipy.special import stdtrit
 
 from tokensphere.meshes.errors import InputError
-from tokensphere.validation.exact_distances import chordal_squared
 
 Floats = NDArray[np.float64]
 Shape = Callable[[Floats], Floats]
@@ -55,6 +53,8 @@ def temperature_term(beta: float) -> float:
 
 def closed_form_shape(dimension: int, multiplicity: int) -> Shape:
     """W2 as a function of a = e^{−γt} for uniform data and equal other eigenvalues (theory §1.3 g), chordal."""
+    from tokensphere.validation.exact_distances import chordal_squared
+
     return lambda a: np.sqrt(chordal_squared(a, dimension, multiplicity))
 
 
@@ -103,6 +103,8 @@ def _exponential(t: Floats, log_w: Floats) -> tuple[float, float, float]:
 
 
 def _shaped(shape: Shape) -> Callable[[Floats, Floats], tuple[float, float, float]]:
+    from scipy.optimize import least_squares
+
     def fit(t: Floats, log_w: Floats) -> tuple[float, float, float]:
         def residual(c: Floats) -> Floats:
             return np.asarray(np.log(shape(np.exp(-c[0] * t))) - log_w)

@@ -6,6 +6,7 @@ Maps of the sphere: ``density_map``, ``sphere_figure``, ``time_series_figure``; 
 ``write_animation``; and ``save`` for any of them.
 """
 
+from tokensphere.decay import Decay, fit_decay
 from tokensphere.plots.animation import write_animation
 from tokensphere.plots.canvas import dress, new_figure, save
 from tokensphere.plots.circle import circle_density, circle_figure
@@ -22,7 +23,6 @@ from tokensphere.plots.curves import (
     terminal_curve,
     wasserstein_curve,
 )
-from tokensphere.plots.decay import Decay, fit_decay
 from tokensphere.plots.pages import sphere_figure, time_series_figure
 from tokensphere.plots.phase_diagram import against_beta, label_curve, phase_map
 from tokensphere.plots.sphere import Raster, colour_bar, density_map, rasterise

@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from tokensphere.decay import Decay
 from tokensphere.plots.canvas import dress, given_or_new, mark_phases, points_below
 from tokensphere.plots.colours import BLUE, CYCLE, GREEN, ORANGE, VERMILION
-from tokensphere.plots.decay import Decay
 
 Phase = tuple[str, float, float]
 

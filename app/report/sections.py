@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tokensphere.decay import fit_decay
 from tokensphere.figures import chosen_saves
 from tokensphere.plots.canvas import column_figure, record_column
 from tokensphere.plots.circle import circle_figure
@@ -20,7 +21,6 @@ from tokensphere.plots.curves import (
     spread_curve,
     wasserstein_curve,
 )
-from tokensphere.plots.decay import fit_decay
 from tokensphere.plots.pages import time_series_figure
 from tokensphere.report.clusters import PEAK, SHARE
 from tokensphere.report.drawings import png_uri, spectrum_figure, svg_uri
