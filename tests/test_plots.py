@@ -16,7 +16,7 @@ from tokensphere.figures import chosen_saves, write_run_figures
 from tokensphere.meshes.circle import circle
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.healpix import healpix
-from tokensphere.plots.canvas import blank_figure, pixels, place
+from tokensphere.plots.canvas import blank_figure, column_figure, pixels, place
 from tokensphere.plots.colours import ColourScale, colour_scale
 from tokensphere.plots.decades import power_words
 from tokensphere.plots.map_image import MapImage
@@ -129,6 +129,24 @@ def test_powers_of_ten_are_labelled_as_text() -> None:
     axes.set_ylim(0.02, 0.05)
     plots.dress(axes)
     assert axes.yaxis.get_minor_formatter().format_ticks([0.02, 0.03]) == ["2 × 10⁻²", "3 × 10⁻²"]
+
+
+def test_labels_chosen_for_an_axis_stay() -> None:
+    axes = plots.against_beta([10, 20, 400], {"runs": [1.8, 3.7, 73.0]})
+    assert axes.xaxis.get_major_formatter().format_ticks([10.0, 400.0]) == ["10", "400"]
+    assert axes.yaxis.get_major_formatter().format_ticks([2.0, 50.0]) == ["2", "50"]
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-5, 1.0, 123456.0, 3e12])
+def test_a_column_of_curves_is_whole_whatever_its_numbers(tmp_path: Path, scale: float) -> None:
+    t = np.linspace(0.0, 1000.0, 50)
+    figure, (first, second, third) = column_figure(3, 6.6, 7.2)
+    plots.energy_curve(t, -scale * np.linspace(1.0, 1.3, 50), first)
+    plots.minimum_density(t, scale * np.exp(-0.1 * t), second)
+    plots.wasserstein_curve(t, scale * np.exp(-0.001 * t), 0.5 * scale, third, phases=[("plateau", 0.0, 1000.0)])
+    assert is_whole(plots.save(figure, tmp_path / "column.png"))
+    frames = [axes.get_position() for axes in (first, second, third)]
+    assert len({frame.x0 for frame in frames}) == len({round(frame.height, 12) for frame in frames}) == 1
 
 
 def test_each_pixel_of_the_page_has_the_colour_of_its_cell() -> None:

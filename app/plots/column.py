@@ -34,21 +34,25 @@ class Column(LayoutEngine):
     def execute(self, fig: Figure) -> None:
         """Place all axes of the figure and the names of their axes."""
         panels, point = fig.axes, fig.dpi / 72.0
-        below = [_below(axes) for axes in panels]
-        _stack(fig, below)
+        above, below = [_above(axes) for axes in panels], [_below(axes) for axes in panels]
+        _stack(fig, above, below)
         hanging = [_legend_below(axes, point) for axes in panels]
         if any(legend > under for legend, under in zip(hanging, below, strict=True)):
-            _stack(fig, [max(pair) for pair in zip(hanging, below, strict=True)])
+            below = [max(pair) for pair in zip(hanging, below, strict=True)]
+            _stack(fig, above, below)
         labels = max(_tick_labels(axes, point) for axes in panels)
+        if any(axes.yaxis.get_offset_text().get_text() for axes in panels):
+            # The power of ten that all labels share stands between frame and title.
+            _stack(fig, [over + LINE * NUMBER for over in above], below)
+            labels = max(_tick_labels(axes, point) for axes in panels)
         names = max(LINE * _size(axes.yaxis.label) for axes in panels)
         for axes in panels:
             _put(fig, axes, EDGE + names + labels + GAP, labels + GAP)
 
 
-def _stack(figure: Figure, below: Sequence[float]) -> None:
-    """Share the height among the panels, with so many points below each."""
+def _stack(figure: Figure, above: Sequence[float], below: Sequence[float]) -> None:
+    """Share the height among the panels, with so many points above and below each."""
     panels, height = figure.axes, 72.0 * figure.get_figheight()
-    above = [_above(axes) for axes in panels]
     tall = (height - EDGE - sum(above) - sum(below)) / len(panels)
     top = height - EDGE
     for axes, over, under in zip(panels, above, below, strict=True):

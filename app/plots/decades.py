@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.markers import TICKLEFT, MarkerStyle
-from matplotlib.ticker import LogFormatter, NullLocator
+from matplotlib.ticker import LogFormatter, LogFormatterMathtext, NullLocator
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MARKED = 3.0  # decades: with more, minor marks would run into each other
@@ -33,21 +33,24 @@ def power_words(value: float) -> str:
 
 
 def plain_decades(axes: Axes) -> None:
-    """Label the powers of ten of logarithmic axes as text; on y mark 2 … 9 between them on up to three decades."""
-    if axes.get_xscale() == "log":
-        axes.xaxis.set_major_formatter(PowerFormatter())
-        axes.xaxis.set_minor_formatter(PowerFormatter())
+    """Label the powers of ten of logarithmic axes as text; on y mark 2 … 9 between them on up to three decades.
+
+    Labels that were chosen for the axes stay.
+    """
+    for axis in (axes.xaxis, axes.yaxis):
+        if isinstance(axis.get_major_formatter(), LogFormatterMathtext):
+            axis.set_major_formatter(PowerFormatter())
+        if isinstance(axis.get_minor_formatter(), LogFormatterMathtext):
+            axis.set_minor_formatter(PowerFormatter())
     if axes.get_yscale() != "log":
         return
     decades = float(np.ptp(np.log10(axes.get_ylim())))
-    axes.yaxis.set_major_formatter(PowerFormatter())
-    if decades > 2.0:
+    # On at most two decades numbers may have to stand at the minor marks.
+    lines_do = 2.0 < decades <= MARKED and isinstance(axes.yaxis.get_minor_formatter(), PowerFormatter)
+    if lines_do:
+        axes.add_artist(MinorMarks())
+    if lines_do or decades > MARKED:
         axes.yaxis.set_minor_locator(NullLocator())
-        if decades <= MARKED:
-            axes.add_artist(MinorMarks())
-    else:
-        # Their labels may be needed.
-        axes.yaxis.set_minor_formatter(PowerFormatter())
 
 
 class MinorMarks(Line2D):
