@@ -46,6 +46,15 @@ def sphere_tangents(face: Integers, u: ArrayLike, v: ArrayLike) -> tuple[Floats,
     return result[0], result[1]
 
 
+def turned(vectors: Floats, quarters: int) -> Floats:
+    """Vectors (…, 3) turned about the poles by right angles: one takes base face f to f + 1 in its row of four."""
+    x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
+    result = np.empty_like(vectors)
+    result[..., 0], result[..., 1] = ((x, y), (-y, x), (-x, -y), (y, -x))[quarters]
+    result[..., 2] = z
+    return result
+
+
 def _columns(face: Integers, u: ArrayLike, v: ArrayLike) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     """The common shape, and all three arrays flat in it."""
     arrays = (np.asarray(face, dtype=np.int64), np.asarray(u, dtype=np.float64), np.asarray(v, dtype=np.float64))

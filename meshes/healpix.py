@@ -6,10 +6,11 @@ import numpy as np
 
 from tokensphere.meshes.edges import edge_quadrature
 from tokensphere.meshes.errors import InputError
+from tokensphere.meshes.face_map import turned
 from tokensphere.meshes.gradients import least_squares_weights
 from tokensphere.meshes.mesh import Floats, Integers, Mesh
 from tokensphere.meshes.nested import cells_around, face_coordinates
-from tokensphere.meshes.quadrature import healpix_batches
+from tokensphere.meshes.quadrature import first_faces, healpix_batches
 
 LARGEST_NSIDE = 512
 EDGE_NEIGHBOUR = np.array([6, 4, 2, 0])  # columns of ``cells_around`` across the edges of ``EDGE_STARTS``
@@ -54,7 +55,7 @@ def healpix(nside: int) -> Mesh:
         cell_faces=cell_faces,
         cell_signs=cell_signs,
         neighbours=neighbours,
-        gradient_weights=_turned(least_squares_weights(centers, neighbours, _first_faces(nside))),
+        gradient_weights=_gradient_weights(nside, centers, neighbours),
     )
 
 
@@ -92,22 +93,15 @@ def healpix_cells(nside: int) -> Mesh:
 
 def centroids(nside: int) -> Floats:
     """Normalised area centroids (cells, 3); HEALPix's nominal centres are .09 h away on the kinked cells."""
-    first = _first_faces(nside)
     moments = np.empty((12 * nside**2, 3))
-    for cells, points, weights in healpix_batches(nside, 7, first):
+    for cells, points, weights in healpix_batches(nside, degree=7):
         moments[cells] = np.einsum("nqd,q->nd", points, weights)
-    found = moments[first]
-    return _turned(found / np.linalg.norm(found, axis=1, keepdims=True))
+    moments /= np.linalg.norm(moments, axis=1, keepdims=True)
+    return moments
 
 
-def _first_faces(nside: int) -> Integers:
-    """The cells of base faces 0, 4 and 8: turned by right angles about the poles they are the whole mesh."""
-    return np.arange(12 * nside**2).reshape(3, 4, -1)[:, 0].ravel()
-
-
-def _turned(vectors: Floats) -> Floats:
-    """Vectors (…, 3) of all cells from those (cells/4, …, 3) of base faces 0, 4 and 8."""
-    faces = vectors.reshape(3, -1, *vectors.shape[1:])
-    x, y, z = faces[..., 0], faces[..., 1], faces[..., 2]
-    turns = [faces, np.stack([-y, x, z], axis=-1), np.stack([-x, -y, z], axis=-1), np.stack([y, -x, z], axis=-1)]
-    return np.stack(turns, axis=1).reshape(-1, *vectors.shape[1:])
+def _gradient_weights(nside: int, centers: Floats, neighbours: Integers) -> Floats:
+    """Least-squares weights of base faces 0, 4 and 8, turned by right angles for the others."""
+    first = least_squares_weights(centers, neighbours, first_faces(nside))
+    faces = first.reshape(3, nside**2, *first.shape[1:])
+    return np.stack([turned(faces, quarter) for quarter in range(4)], axis=1).reshape(len(centers), *first.shape[1:])

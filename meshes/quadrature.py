@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tokensphere.meshes.face_map import sphere_point
+from tokensphere.meshes.face_map import sphere_point, turned
 from tokensphere.meshes.mesh import Floats, Integers, Mesh
 from tokensphere.meshes.nested import face_coordinates
 from tokensphere.meshes.rules import interval_rule, kinked_rule, polar_rule, square_rule
@@ -15,7 +15,9 @@ BATCH_POINTS = 400_000
 
 def healpix_batches(nside: int, degree: int, cells: Integers | None = None) -> Iterator[Batch]:
     """Cells (n,), their points (n, q, 3) and weights (q,) with Σ w = 1; regular, kinked and polar cells in turn."""
-    pixels = np.arange(12 * nside**2) if cells is None else np.asarray(cells)
+    # Without a choice of cells, base faces 0, 4 and 8 stand for all: the others are turned by right angles.
+    quarters = 4 if cells is None else 1
+    pixels = first_faces(nside) if cells is None else np.asarray(cells)
     ix, iy, face = face_coordinates(nside, pixels)
     north = (face < 4) & (ix == nside - 1) & (iy == nside - 1)
     south = (face >= 8) & (ix == 0) & (iy == 0)
@@ -31,7 +33,15 @@ def healpix_batches(nside: int, degree: int, cells: Integers | None = None) -> I
         for part in np.array_split(indices, max(1, len(indices) * len(weights) // BATCH_POINTS)):
             u = (ix[part, None] + square[:, 0]) / nside
             v = (iy[part, None] + square[:, 1]) / nside
-            yield pixels[part], sphere_point(face[part, None], u, v), weights
+            points = sphere_point(face[part, None], u, v)
+            yield pixels[part], points, weights
+            for quarter in range(1, quarters):
+                yield pixels[part] + quarter * nside**2, turned(points, quarter), weights
+
+
+def first_faces(nside: int) -> Integers:
+    """The cells of base faces 0, 4 and 8."""
+    return np.arange(12 * nside**2).reshape(3, 4, -1)[:, 0].ravel()
 
 
 def circle_batches(cells: int, degree: int, chosen: Integers | None = None) -> Iterator[Batch]:
