@@ -9,14 +9,17 @@ from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.healpix import healpix
 from tokensphere.meshes.levels import subcells
 from tokensphere.meshes.locate import locate
+from tokensphere.meshes.mesh import Mesh
 from tokensphere.meshes.quadrature import cell_averages
 from tokensphere.pde.limiter import limited_gradient
 from tokensphere.validation import exact_zero_temperature as zero
+from tokensphere.validation.atom_kernels import limited_slope
 from tokensphere.validation.cell_geometry import cell_moments, cell_radii, half_space_mass, pieces
 from tokensphere.validation.circular import circular_wasserstein
 from tokensphere.validation.distance import Distance
 from tokensphere.validation.exact_distances import chordal_squared
 from tokensphere.validation.projection import Projection
+from tokensphere.validation.two_atoms import TwoAtoms
 from tokensphere.validation.wasserstein import DistanceToLimit, cluster_width, w2_floor, wasserstein2_to_limit
 
 E = np.array([0.48, -0.6, 0.64])
@@ -224,3 +227,26 @@ def test_circular_shift_goes_the_short_way_round() -> None:
         circular_wasserstein(one, -other)
     with pytest.raises(InputError, match="p ="):
         circular_wasserstein(one, other, 0.0)
+
+
+@pytest.mark.parametrize("mesh", [healpix(8), circle(64)])
+def test_slopes_of_single_cells_are_the_limited_gradient(mesh: Mesh) -> None:
+    rng = np.random.default_rng(2)
+    uniform = np.full(mesh.cells, 1.0 / mesh.total_area)
+    atoms = TwoAtoms(mesh, uniform, np.eye(mesh.dimension)[0], "chordal", 2.0)
+    for density in (rng.uniform(size=mesh.cells) ** 4, 1.0 + 0.1 * mesh.centers[:, 0]):  # mostly limited; not limited
+        expected = limited_gradient(mesh, density)
+        found = np.array([limited_slope(density, i, atoms._geometry) for i in range(mesh.cells)])
+        np.testing.assert_allclose(found[:, : mesh.dimension], expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("metric", ["chordal", "geodesic"])
+def test_value_is_the_distance_whatever_was_asked_before(metric: str) -> None:
+    """Pieces of cells that earlier densities cut are kept, and must not show in the result."""
+    mesh = healpix(8)
+    start = cell_averages(mesh, tilted(0.3))
+    densities = [cell_averages(mesh, tilted(slope)) for slope in (-0.9, 0.3, 0.0, 0.8)]
+    atoms = TwoAtoms(mesh, start, np.eye(3)[2], metric, 2.0)
+    for density in densities:
+        fresh = TwoAtoms(mesh, start, np.eye(3)[2], metric, 2.0)
+        assert atoms.value(density) == fresh.value(density) == fresh(density).value

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
+from tokensphere.pde.transport_kernels import SAFE
+
 BLOCK = 512
-HALVINGS = 40
+HALVINGS = 16
 
 
 @njit(cache=True)
@@ -28,31 +30,30 @@ def cost(point: Any, atom: Any, sign: float, geodesic: bool, p: float) -> Any:
 
 @njit(cache=True, parallel=True)
 def add_moments(
-    cells: Any, points: Any, weights: Any, centers: Any, atom: Any, geodesic: bool, p: float, constant: Any, linear: Any
+    cells: Any, points: Any, weights: Any, centers: Any, atom: Any, geodesic: bool, p: float, moments: Any
 ) -> None:
-    """Averages over some cells of f and of f·(x − c), f = d(x, e)^p in row 0 and d(x, −e)^p in row 1.
+    """Averages over some cells of f and f·(x − c), f = d(x, e)^p in moments[0] and d(x, −e)^p in moments[1].
 
-    points (n, q, d) and weights (q,) are a rule of the cells (n,); constant is (2, mesh cells), linear (2, cells, d).
+    points (n, q, d) and weights (q,) are a rule of the cells (n,); moments is (2, mesh cells, 4), zero at first.
     """
     for n in prange(len(cells)):
         i = cells[n]
         for side in range(2):
-            constant[side, i] = 0.0
-            linear[side, i, :] = 0.0
             for q in range(len(weights)):
                 value = weights[q] * cost(points[n, q], atom, 1.0 - 2.0 * side, geodesic, p)
-                constant[side, i] += value
-                for k in range(centers.shape[1]):
-                    linear[side, i, k] += value * (points[n, q, k] - centers[i, k])
+                moments[side, i, 0] += value
+                for k in range(len(atom)):
+                    moments[side, i, 1 + k] += value * (points[n, q, k] - centers[i, k])
 
 
 @njit(cache=True, parallel=True)
 def add_pieces(points: Any, centers: Any, atom: Any, geodesic: bool, p: float, table: Any) -> None:
     """Level ⟨x, e⟩, both costs and offset x − c of pieces (n, pieces, d) of cells with centres (n, d), in a table.
 
-    table is (n, 3 + d, pieces).
+    table is (n, 6, pieces), its last row zero on the circle.
     """
     for n in prange(len(points)):
+        table[n, 5] = 0.0
         for q in range(points.shape[1]):
             level = 0.0
             for k in range(len(atom)):
@@ -107,35 +108,72 @@ def threshold(
     return total, 0.5 * (low + high)
 
 
+@njit(cache=True)
+def limited_slope(density: Any, i: int, geometry: Any) -> tuple[float, float, float]:
+    """The gradient of one cell as `limited_gradient` has it; its face points are looked at only where they may matter.
+
+    geometry: neighbours, least-squares weights, centres, radii, faces of cells, offsets and points of faces.
+    """
+    neighbours, weights, centers, radii, cell_faces, offsets, points = geometry
+    own = density[i]
+    g0 = g1 = g2 = 0.0
+    for k in range(neighbours.shape[1]):
+        difference = density[neighbours[i, k]] - own
+        g0 += weights[i, k, 0] * difference
+        g1 += weights[i, k, 1] * difference
+        g2 += weights[i, k, 2] * difference
+    bound = own * SAFE
+    if (g0 * g0 + g1 * g1 + g2 * g2) * radii[i] ** 2 <= bound * bound:
+        return g0, g1, g2
+    steepest = 0.0
+    for k in range(cell_faces.shape[1]):
+        for p in range(offsets[cell_faces[i, k]], offsets[cell_faces[i, k] + 1]):
+            rise = g0 * (points[p, 0] - centers[i, 0])
+            rise += g1 * (points[p, 1] - centers[i, 1])
+            rise += g2 * (points[p, 2] - centers[i, 2])
+            steepest = max(steepest, abs(rise))
+    scale = 1.0 if steepest <= bound else bound / steepest
+    return g0 * scale, g1 * scale, g2 * scale
+
+
 @njit(cache=True, parallel=True)
 def whole_cells(
-    density: Any, gradient: Any, areas: Any, height: Any, level: float, cut: Any, constant: Any, linear: Any
+    density: Any, geometry: Any, areas: Any, height: Any, level: float, cut: Any, moments: Any, shares: Any, steep: Any
 ) -> tuple[float, float]:
     """Mass of the cells above the level, and the cost of those above to e and those below to −e, without the cut ones.
 
-    height (cells,) here is in the mesh's order, cut (cells,) marks what to leave out; see ``add_moments`` for the rest,
-    here times the areas.
+    height (cells,) here is in the mesh's order, cut (cells,) marks what to leave out; moments as in ``add_moments``.
+    Where steep_i Σ_k|ρ_k − ρ_i| ≤ ρ_i the gradient of a cell is not limited, and its part of the cost is
+    Σ_k shares_ik (ρ_k − ρ_i) with shares (2, cells, neighbours).
     """
-    cells, d = gradient.shape
+    neighbours = geometry[0]
+    cells = len(density)
     blocks = (cells + BLOCK - 1) // BLOCK
     masses, costs = np.zeros(blocks), np.zeros(blocks)
     for b in prange(blocks):
+        mass = cost = 0.0
         for i in range(b * BLOCK, min(cells, (b + 1) * BLOCK)):
-            if cut[i]:
-                continue
-            side = 0 if height[i] > level else 1
-            if side == 0:
-                masses[b] += density[i] * areas[i]
-            total = density[i] * constant[side, i]
-            for k in range(d):
-                total += gradient[i, k] * linear[side, i, k]
-            costs[b] += total
+            if not cut[i]:
+                side = 0 if height[i] > level else 1
+                own = density[i]
+                rise = size = 0.0
+                for k in range(neighbours.shape[1]):
+                    difference = density[neighbours[i, k]] - own
+                    rise += shares[side, i, k] * difference
+                    size += abs(difference)
+                if steep[i] * size > own * SAFE:
+                    g0, g1, g2 = limited_slope(density, i, geometry)
+                    rise = g0 * moments[side, i, 1] + g1 * moments[side, i, 2] + g2 * moments[side, i, 3]
+                cost += (own * moments[side, i, 0] + rise) * areas[i]
+                if side == 0:
+                    mass += density[i] * areas[i]
+        masses[b], costs[b] = mass, cost
     return masses.sum(), costs.sum()
 
 
 @njit(cache=True)
 def cut_cells(
-    cells: Any, slots: Any, table: Any, density: Any, gradient: Any, areas: Any, low: float, high: float, window: Any
+    cells: Any, slots: Any, table: Any, density: Any, geometry: Any, areas: Any, low: float, high: float, window: Any
 ) -> tuple[float, float, int]:
     """Mass of the pieces above `high`, their cost to e with that of those below `low` to −e, and the pieces between.
 
@@ -143,18 +181,16 @@ def cut_cells(
     both costs of the pieces between, and their number is returned. Where the linear reconstruction would be negative
     at a piece its cell's gradient is scaled down, as in `Pieces.masses`.
     """
-    count, d = table.shape[2], gradient.shape[1]
+    count = table.shape[2]
     rises = np.empty(count)
     above, total, between = 0.0, 0.0, 0
     for n in range(len(cells)):
         i, piece = cells[n], table[slots[n]]
+        g0, g1, g2 = limited_slope(density, i, geometry)
         mean, lowest = 0.0, 0.0
         for q in range(count):
-            rise = 0.0
-            for k in range(d):
-                rise += piece[3 + k, q] * gradient[i, k]
-            rises[q] = rise
-            mean += rise / count
+            rises[q] = piece[3, q] * g0 + piece[4, q] * g1 + piece[5, q] * g2
+            mean += rises[q] / count
         for q in range(count):
             rises[q] -= mean
             lowest = min(lowest, rises[q])

@@ -16,7 +16,7 @@ from tokensphere.meshes.levels import subcells
 from tokensphere.meshes.locate import locate
 from tokensphere.meshes.mesh import Mesh
 from tokensphere.meshes.quadrature import batches
-from tokensphere.pde.limiter import limited_gradient
+from tokensphere.pde.limiter import limited_gradient, vectors
 from tokensphere.validation.atom_kernels import add_moments, add_pieces, cut_cells, threshold, whole_cells
 from tokensphere.validation.cell_geometry import cell_radii, half_space
 from tokensphere.validation.distance import Distance, cost_of_cosine, cost_of_points, distance_of
@@ -64,11 +64,14 @@ class TwoAtoms:
         # What the reconstruction of the cut cells contributes at all is a safe bound of its error.
         self.share_error = abs(plus - flat) / total
 
-        self._constant, self._linear = np.empty((2, mesh.cells)), np.empty((2, *mesh.centers.shape))
+        self._moments = np.zeros((2, mesh.cells, 4))
         for cells, points, weights in batches(mesh, 5):
-            add_moments(cells, points, weights, mesh.centers, *self._costs, self._constant, self._linear)
-        self._constant *= mesh.areas
-        self._linear *= mesh.areas[:, None]
+            add_moments(cells, points, weights, mesh.centers, *self._costs, self._moments)
+        slopes, centers, face_points = vectors(mesh)
+        faces = (mesh.cell_faces, mesh.face_offsets, face_points)
+        self._geometry = (mesh.neighbours.astype(np.int32), slopes, centers, cell_radii(mesh), *faces)
+        self._shares = np.matmul(slopes, self._moments[..., 1:, None])[..., 0]
+        self._steep = cell_radii(mesh) * np.sqrt(np.einsum("ckx,ckx->ck", slopes, slopes).max(axis=-1))
         self._height = mesh.centers @ self.e
         self._order = np.argsort(-self._height, kind="stable")
         # Chordal radius r bounds the change of angle by 2 arcsin(r/2).
@@ -80,7 +83,9 @@ class TwoAtoms:
         self._marks = np.zeros(mesh.cells, dtype=np.bool_)
         self._slots = np.full(mesh.cells, -1, dtype=np.int64)
         self._kept = 0
-        self._table = np.empty((0, 3 + mesh.dimension, len(subcells(mesh, np.array([0]), DEPTH)[0])))
+        self._table = np.empty((0, 6, len(subcells(mesh, np.array([0]), DEPTH)[0])))
+        self._window = np.empty((4, 0))
+        self._levels = np.empty((2, KEPT))
 
     def __call__(self, density: Array) -> Distance:
         """The exact plan's cost for the limited reconstruction of `density`, with its bracket."""
@@ -96,10 +101,8 @@ class TwoAtoms:
 
     def nearest(self, density: Array) -> float:
         """W_p(ρ, Π♯ρ) = (∫d(x, Πx)^p dρ)^{1/p}: the distance were the masses on both sides those of ρ itself."""
-        gradient = limited_gradient(self.mesh, density)
         cut = self._cut(0.0, 0.0)
-        cost = self._whole(density, gradient, 0.0, cut)[1]
-        cost += cut_cells(cut, self._slots[cut], self._table, density, gradient, self.mesh.areas, 0.0, 0.0, _NONE)[1]
+        cost = self._whole(density, 0.0, cut)[1] + self._split(density, cut, 0.0, 0.0)[1]
         power = cost / float(np.sum(density * self.mesh.areas))
         return float(max(power, 0.0) ** (1.0 / self.p))
 
@@ -115,45 +118,55 @@ class TwoAtoms:
 
     def _plan(self, density: Array) -> _Plan:
         """Whole cells by their moments, cells at the threshold piece by piece: a function of the density alone."""
-        mesh, gradient = self.mesh, limited_gradient(self.mesh, density)
-        total, level = threshold(density, mesh.areas, self._order, *self._sorted, self._reach, self.share)
+        total, level = threshold(density, self.mesh.areas, self._order, *self._sorted, self._reach, self.share)
         width = WINDOW * self._reach
         while True:
             low, high = level - width, level + width
             cut = self._cut(low, high)
-            above, cost = self._whole(density, gradient, level, cut)
-            window = np.empty((4, len(cut) * self._table.shape[2]))
-            upper, split, count = cut_cells(
-                cut, self._slots[cut], self._table, density, gradient, mesh.areas, low, high, window
-            )
-            falling, masses, plus, minus = window[:, :count]
+            above, cost = self._whole(density, level, cut)
+            upper, split, window = self._split(density, cut, low, high)
             rest = self.share * total - above - upper
-            inside = -ROUNDING * total <= rest <= masses.sum() + ROUNDING * total
+            inside = -ROUNDING * total <= rest <= window[1].sum() + ROUNDING * total
             if inside or width > 4.0 * self._reach:
                 break
             width *= 4.0
-        order = np.argsort(falling, kind="stable")
-        falling, masses, plus, minus = window[:, :count][:, order]
+        falling, masses, plus, minus = window[:, np.argsort(window[0], kind="stable")]
         before = np.cumsum(masses) - masses
         to_plus = np.minimum(np.maximum(rest - before, 0.0), masses)
         cost += split + float(np.sum(to_plus * plus + (masses - to_plus) * minus))
-        if count:
-            at = min(int(np.searchsorted(before, rest)), count - 1)
+        if len(masses):
+            at = min(int(np.searchsorted(before, rest)), len(masses) - 1)
             level, price = -float(falling[at]), float(plus[at] - minus[at])
         else:
             cosine = np.array([level, -level])
             price = float(np.subtract(*cost_of_cosine(cosine, self.metric, self.p)))
         return _Plan(cost / total, total, cut, level, price)
 
-    def _whole(self, density: Array, gradient: Array, level: float, cut: Integers) -> tuple[float, float]:
+    def _whole(self, density: Array, level: float, cut: Integers) -> tuple[float, float]:
         """Mass above the level and cost of the cells that are not cut."""
         marks = self._marks
         marks[cut] = True
         found: tuple[float, float] = whole_cells(
-            density, gradient, self.mesh.areas, self._height, level, marks, self._constant, self._linear
+            density,
+            self._geometry,
+            self.mesh.areas,
+            self._height,
+            level,
+            marks,
+            self._moments,
+            self._shares,
+            self._steep,
         )
         marks[cut] = False
         return found
+
+    def _split(self, density: Array, cut: Integers, low: float, high: float) -> tuple[float, float, Array]:
+        """Mass above `high` and cost outside (low, high) of the cut cells, and their pieces (4, n) between."""
+        if self._window.shape[1] < len(cut) * self._table.shape[2]:
+            self._window = np.empty((4, len(cut) * self._table.shape[2]))
+        pieces = (cut, self._slots[cut], self._table)
+        above, cost, count = cut_cells(*pieces, density, self._geometry, self.mesh.areas, low, high, self._window)
+        return above, cost, self._window[:, :count]
 
     def _cut(self, low: float, high: float) -> Integers:
         """Cells with pieces on both sides of a level in the interval, in the mesh's order; their pieces are kept."""
@@ -163,8 +176,8 @@ class TwoAtoms:
             if self._kept + len(missing) > max(KEPT, len(near)):
                 self._slots[:], self._kept, missing = -1, 0, near
             self._keep(missing)
-        levels = self._table[self._slots[near], 0]
-        cut: Integers = near[(levels.max(axis=1) > low) & (levels.min(axis=1) < high)]
+        lowest, highest = self._levels[:, self._slots[near]]
+        cut: Integers = near[(highest > low) & (lowest < high)]
         return cut
 
     def _keep(self, cells: Integers) -> None:
@@ -175,7 +188,9 @@ class TwoAtoms:
             table[: self._kept] = self._table[: self._kept]
             self._table = table
         points = subcells(self.mesh, cells, DEPTH)
-        add_pieces(points, self.mesh.centers[cells], *self._costs, self._table[self._kept : last])
+        added = self._table[self._kept : last]
+        add_pieces(points, self.mesh.centers[cells], *self._costs, added)
+        self._levels[:, self._kept : last] = added[:, 0].min(axis=1), added[:, 0].max(axis=1)
         self._slots[cells] = np.arange(self._kept, last)
         self._kept = last
 
@@ -201,6 +216,3 @@ class TwoAtoms:
             upper += rest * float(farthest_plus[plan.cut].max())
             upper += (cut - rest) * float(farthest_minus[plan.cut].max())
         return lower, upper
-
-
-_NONE = np.empty((4, 0))
