@@ -9,6 +9,7 @@ import hashlib
 import importlib
 import io
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -93,8 +94,7 @@ def _write(path: Path, checkpoint: Checkpoint) -> None:
 
 def _pack(group: Any, name: str, value: Any) -> None:
     if isinstance(value, np.ndarray):
-        checked = {"fletcher32": True, "chunks": value.shape} if value.size else {}
-        group.create_dataset(name, data=value, **checked)
+        group.create_dataset(name, data=value).attrs["crc32"] = _crc32(value)
     elif isinstance(value, bool | int | float | str | None | np.generic):
         plain = value.item() if isinstance(value, np.generic) else value
         # Python writes a float as the shortest text that reads back as the same bits, NaN and infinities included.
@@ -137,4 +137,13 @@ def _member(group: Any, name: str) -> Any:
     if name in group.attrs:
         return json.loads(group.attrs[name])
     member = group[name]
-    return _unpack(member) if "#class" in member.attrs else member[()]
+    if "#class" in member.attrs:
+        return _unpack(member)
+    value = member[()]
+    if "crc32" in member.attrs and member.attrs["crc32"] != _crc32(value):
+        raise ValueError(f"{name} does not fit its checksum")
+    return value
+
+
+def _crc32(array: NDArray[Any]) -> int:
+    return zlib.crc32(np.ascontiguousarray(array).ravel().data)

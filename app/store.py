@@ -9,6 +9,8 @@ that its bytes do not depend on how often the run was interrupted. HDF5 does not
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,20 +30,19 @@ OVERHEAD = 65536
 
 def append_save(path: Path, layout: Layout, index: int, time: float, density: Array) -> None:
     """Add save number `index` with its time and density (cells,) or (labels, cells); a save already there is kept."""
-    import h5py
-
     spare = _spare(path)
     if not path.exists():
         image = file_image(layout, np.array([time]), density)
         replace_whole(path, lambda beside: _write(beside, image))
         return
-    if saves_in(path) > index:
-        return
+    with _reading(path) as file:
+        have = len(file["time"])
+        if have > index:
+            return
+        missing = slice(saves_in(spare) if spare.exists() else have, None)
+        times, densities = file["time"][missing], file["density"][missing]
     if not spare.exists():
         shutil.copyfile(path, spare)
-    with h5py.File(path, "r") as file:
-        missing = slice(saves_in(spare), None)
-        times, densities = file["time"][missing], file["density"][missing]
     _append(spare, np.append(times, time), np.concatenate([densities, density[None]]))
     sync(spare)
     _exchange(path, spare)
@@ -64,13 +65,20 @@ def forget_spare(path: Path) -> None:
 
 def saves_in(path: Path) -> int:
     """Number of finished saves in the file; 0 where there is none."""
-    import h5py
-
     if not path.exists():
         return 0
+    with _reading(path) as file:
+        return len(file["time"])
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[Any]:
+    """The open HDF5 file; raises InputError where it cannot be read."""
+    import h5py
+
     try:
         with h5py.File(path, "r") as file:
-            return int(file["time"].shape[0])
+            yield file
     except (OSError, KeyError) as error:
         raise InputError(f"{path} is damaged and cannot be continued ({error}); start anew with --force.") from None
 
