@@ -1,6 +1,7 @@
 """The command line's entry: signal handlers first, then the commands, and one sentence for whatever goes wrong."""
 
 import gc
+import os
 import sys
 from typing import NoReturn
 
@@ -12,6 +13,8 @@ SHORTFALL, BAD_INPUT = 1, 2
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit: 0 all holds, 1 a check falls short, 2 bad input, 3 interrupted."""
     interrupt.install()
+    # pydantic would read the metadata of every installed package in search of its own plugins.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # Imports and arrays make few cycles: looking for them every 700 objects is a tenth of the time of a start.
     gc.set_threshold(100_000, 50, 50)
     sys.exit(status(sys.argv[1:] if arguments is None else arguments))

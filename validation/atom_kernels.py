@@ -1,6 +1,7 @@
 """Compiled loops of the distance to two atoms ±e: moments of both costs, the threshold of the plan, and its cost.
 
-Sums go over blocks of fixed size, so that they depend on the density alone and not on the threads.
+Sums go over blocks, which keeps their rounding small. A record's loops take less than a millisecond and run on one
+thread: waking another one can take longer than that.
 """
 
 import math
@@ -46,13 +47,13 @@ def add_moments(
                     moments[side, i, 1 + k] += value * (points[n, q, k] - centers[i, k])
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True)
 def add_pieces(points: Any, centers: Any, atom: Any, geodesic: bool, p: float, table: Any) -> None:
     """Level ⟨x, e⟩, both costs and offset x − c of pieces (n, pieces, d) of cells with centres (n, d), in a table.
 
     table is (n, 6, pieces), its last row zero on the circle.
     """
-    for n in prange(len(points)):
+    for n in range(len(points)):
         table[n, 5] = 0.0
         for q in range(points.shape[1]):
             level = 0.0
@@ -136,7 +137,7 @@ def limited_slope(density: Any, i: int, geometry: Any) -> tuple[float, float, fl
     return g0 * scale, g1 * scale, g2 * scale
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True)
 def whole_cells(
     density: Any, geometry: Any, areas: Any, height: Any, level: float, cut: Any, moments: Any, shares: Any, steep: Any
 ) -> tuple[float, float]:
@@ -150,7 +151,7 @@ def whole_cells(
     cells = len(density)
     blocks = (cells + BLOCK - 1) // BLOCK
     masses, costs = np.zeros(blocks), np.zeros(blocks)
-    for b in prange(blocks):
+    for b in range(blocks):
         mass = cost = 0.0
         for i in range(b * BLOCK, min(cells, (b + 1) * BLOCK)):
             if not cut[i]:

@@ -73,7 +73,7 @@ class TwoAtoms:
         self._shares = np.matmul(slopes, self._moments[..., 1:, None])[..., 0]
         self._steep = cell_radii(mesh) * np.sqrt(np.einsum("ckx,ckx->ck", slopes, slopes).max(axis=-1))
         self._height = mesh.centers @ self.e
-        self._order = np.argsort(-self._height, kind="stable")
+        self._order = np.argsort(-self._height)
         # Chordal radius r bounds the change of angle by 2 arcsin(r/2).
         angle = np.arccos(np.clip(self._height, -1.0, 1.0))
         swing = 2.0 * np.arcsin(0.5 * cell_radii(mesh))
