@@ -50,9 +50,16 @@ def commit() -> str | None:
     root = Path(__file__).resolve().parent.parent
     if not (root / ".git").exists() or not (root / "pyproject.toml").exists():
         return None
-    head = _git(root, "rev-parse", "HEAD")
-    changed = _git(root, "status", "--porcelain", "--untracked-files=no")
-    return head and head + ("+" if changed else "")
+    found = _git(root, "status", "--porcelain=2", "--branch", "--untracked-files=no")
+    return found and commit_in(found)
+
+
+def commit_in(status: str) -> str | None:
+    """The commit in what `git status --porcelain=2 --branch` says, with + when files differ; None before the first."""
+    lines = status.splitlines()
+    head = next((line.split()[2] for line in lines if line.startswith("# branch.oid ")), "(initial)")
+    changed = any(not line.startswith("#") for line in lines)
+    return None if head == "(initial)" else head + "+" * changed
 
 
 def _git(root: Path, *arguments: str) -> str | None:

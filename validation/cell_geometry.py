@@ -17,6 +17,9 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 RANGE_DEPTH = 2
+BEYOND = 2**RANGE_DEPTH / (2**RANGE_DEPTH - 1.0) * 1.1
+"""From the reach of the centres of sub-cells to that of the cell; a tenth more for the polar cells, where sub-cells
+differ most in shape."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +49,14 @@ def cell_moments(mesh: Mesh, function: Callable[[Array], Array], degree: int = 5
 def cell_radii(mesh: Mesh) -> Array:
     """Upper bound of the chordal distance from a cell's centre to its points, (cells,).
 
-    The farthest sub-cell centre is at most half a sub-cell short of the corner; the factor covers the polar cells,
-    where sub-cells differ most in shape.
+    The farthest sub-cell centre is at most half a sub-cell short of the corner; see BEYOND.
     """
-    count = 2**RANGE_DEPTH
     # A turn by one base face, or one cell of the circle, maps the mesh to itself: the first of them stands for all.
     shape = (3, 4, mesh.cells // 12) if mesh.kind == "healpix" else (1, mesh.cells, 1)
     cells = np.arange(mesh.cells).reshape(shape)[:, 0].ravel()
     points = subcells(mesh, cells, RANGE_DEPTH)
-    farthest = np.linalg.norm(points - mesh.centers[cells, None], axis=-1).max(axis=-1)
-    bound = farthest * (count / (count - 1.0)) * 1.1
+    points -= mesh.centers[cells, None]
+    bound = np.sqrt(np.einsum("nqd,nqd->nq", points, points).max(axis=-1)) * BEYOND
     return np.broadcast_to(bound.reshape(shape[0], 1, shape[2]), shape).ravel()
 
 
@@ -101,9 +102,12 @@ def half_space(
 ) -> list[float]:
     """`half_space_mass` for several gradients of one density."""
     height = mesh.centers @ direction
-    radius = cell_radii(mesh)
-    above = height > radius
-    cut = np.flatnonzero(np.abs(height) <= radius)
+    near = np.flatnonzero(np.abs(height) <= cell_radii(mesh))
+    levels = subcells(mesh, near, RANGE_DEPTH) @ direction
+    reach = 0.5 * np.ptp(levels, axis=-1) * BEYOND
+    cut = near[np.abs(0.5 * (levels.max(axis=-1) + levels.min(axis=-1))) <= reach]
+    above = height > 0
+    above[cut] = False
     parts = pieces(mesh, cut, depth)
     level = parts.points @ direction
     # The level varies by this much from one piece to the next, that is across a piece.
