@@ -9,43 +9,36 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from tokensphere.pde.transport_kernels import SAFE, flattening, release, sharpness, through
+from tokensphere.pde.transport_kernels import flattening, release, sharpness, through
 
 Array = Any
 BLOCK = 64
 
 
 @njit(cache=True, parallel=True)
-def limited_slopes(
+def slopes_and_peaks(
     density: Array,
     neighbours: Array,
     weights: Array,
-    centers: Array,
     face_cells: Array,
     cell_faces: Array,
-    offsets: Array,
-    points: Array,
     slopes: Array,
     peaks: Array,
 ) -> None:
-    """Limited gradients (cells, d, labels) and sharpness of peaks (cells, labels): ``limited_gradients``."""
+    """Least-squares gradients (cells, d, labels) and sharpness of peaks (cells, labels): ``least_squares``."""
     cells, labels = density.shape
-    dimension = centers.shape[1]
     half = cell_faces.shape[1] // 2
     for block in prange((cells + BLOCK - 1) // BLOCK):
-        steepest = np.empty(labels)
         bending = np.empty(labels)
         around = np.empty(labels)
-        rise = np.empty(labels)
         for i in range(block * BLOCK, min(cells, (block + 1) * BLOCK)):
             slopes[i] = 0.0
             for k in range(neighbours.shape[1]):
                 j = neighbours[i, k]
-                for axis in range(dimension):
+                for axis in range(weights.shape[2]):
                     weight = weights[i, k, axis]
                     for label in range(labels):
                         slopes[i, axis, label] += weight * (density[j, label] - density[i, label])
-            steepest[:] = 0.0
             bending[:] = 0.0
             for side in range(half):
                 around[:] = 0.0
@@ -54,26 +47,12 @@ def limited_slopes(
                     j = face_cells[face, 0] + face_cells[face, 1] - i
                     for label in range(labels):
                         around[label] += density[j, label]
-                    for p in range(offsets[face], offsets[face + 1]):
-                        rise[:] = 0.0
-                        for axis in range(dimension):
-                            place = points[p, axis] - centers[i, axis]
-                            for label in range(labels):
-                                rise[label] += place * slopes[i, axis, label]
-                        for label in range(labels):
-                            size = abs(rise[label])
-                            steepest[label] = size if size > steepest[label] else steepest[label]
                 for label in range(labels):
                     twice = 2.0 * density[i, label]
                     if around[label] < twice:
                         bending[label] = max(bending[label], (twice - around[label]) / (twice + around[label]))
             for label in range(labels):
-                bound = density[i, label] * SAFE
-                rise[label] = 1.0 if steepest[label] <= bound else bound / steepest[label]
                 peaks[i, label] = sharpness(bending[label])
-            for axis in range(dimension):
-                for label in range(labels):
-                    slopes[i, axis, label] *= rise[label]
 
 
 @njit(cache=True, parallel=True)
@@ -81,6 +60,7 @@ def shared_fluxes(
     density: Array,
     slopes: Array,
     peaks: Array,
+    caps: Array,
     bend: float,
     speeds: Array,
     centers: Array,
@@ -124,7 +104,8 @@ def shared_fluxes(
                         rise[label] += place * slopes[i, axis, label]
                 for label in range(labels):
                     own = density[i, label]
-                    fluxes[f, label] += speed * (own + bent[label] * min(own, max(-own, rise[label])))
+                    value = min(own * caps[i], max(0.0, own + rise[label]))
+                    fluxes[f, label] += speed * (own + bent[label] * (value - own))
 
 
 @njit(cache=True, parallel=True)

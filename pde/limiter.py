@@ -6,7 +6,7 @@ import numpy as np
 
 from tokensphere.meshes.levels import children, finer_cells, refine
 from tokensphere.meshes.mesh import Floats, Mesh
-from tokensphere.pde.transport_kernels import SAFE, limited_gradients
+from tokensphere.pde.transport_kernels import SAFE, least_squares, limit
 
 
 def limited_gradient(mesh: Mesh, density: Floats) -> Floats:
@@ -22,26 +22,17 @@ def limited_gradient(mesh: Mesh, density: Floats) -> Floats:
         (…, cells, d).
     """
     rows = np.ascontiguousarray(density).reshape(-1, mesh.cells)
-    gradients = limited(mesh, rows)[0][..., : mesh.dimension]
-    return gradients.reshape(*density.shape, mesh.dimension)
+    gradients = gradients_and_peaks(mesh, rows)[0]
+    _, centers, points = vectors(mesh)
+    limit(rows, centers, mesh.cell_faces, mesh.face_offsets, points, gradients)
+    return gradients[..., : mesh.dimension].reshape(*density.shape, mesh.dimension)
 
 
-def limited(mesh: Mesh, rows: Floats) -> tuple[Floats, Floats]:
-    """The limited gradients (labels, cells, 3) and the sharpness of peaks (labels, cells); see ``limited_gradients``."""
+def gradients_and_peaks(mesh: Mesh, rows: Floats) -> tuple[Floats, Floats]:
+    """Least-squares gradients (labels, cells, 3) and the sharpness of peaks (labels, cells); see ``least_squares``."""
     gradients, peaks = np.empty((*rows.shape, 3)), np.empty(rows.shape)
-    weights, centers, points = vectors(mesh)
-    limited_gradients(
-        rows,
-        mesh.neighbours,
-        weights,
-        centers,
-        mesh.face_cells,
-        mesh.cell_faces,
-        mesh.face_offsets,
-        points,
-        gradients,
-        peaks,
-    )
+    weights = vectors(mesh)[0]
+    least_squares(rows, mesh.neighbours, weights, mesh.face_cells, mesh.cell_faces, gradients, peaks)
     return gradients, peaks
 
 

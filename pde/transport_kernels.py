@@ -11,26 +11,23 @@ from numba import njit, prange
 
 Array = Any
 BLOCK = 512
-# A hair below 1, so that rounding cannot push a reconstructed value below zero or above twice the average.
+# A hair below 1, so that rounding cannot push a value below zero or a cell's outflow above what it holds.
 SAFE = 1.0 - 1e-11
 
 
 @njit(cache=True, parallel=True)
-def limited_gradients(
+def least_squares(
     density: Array,
     neighbours: Array,
     weights: Array,
-    centers: Array,
     face_cells: Array,
     cell_faces: Array,
-    offsets: Array,
-    points: Array,
     gradients: Array,
     peaks: Array,
 ) -> None:
-    """θg with the least-squares gradient g and θ = min(1, ρ/max_q|⟨g, x_q − c_i⟩|) over the face points; sharpness.
+    """Least-squares gradients and the ``sharpness`` of peaks.
 
-    The sharpness of a peak is ``sharpness`` of the larger of the two relative second differences across opposite faces.
+    The latter is of the larger of the two relative second differences across opposite faces.
     """
     labels, cells = density.shape
     half = cell_faces.shape[1] // 2
@@ -44,24 +41,41 @@ def limited_gradients(
                     g0 += weights[i, k, 0] * difference
                     g1 += weights[i, k, 1] * difference
                     g2 += weights[i, k, 2] * difference
-                level = g0 * centers[i, 0] + g1 * centers[i, 1] + g2 * centers[i, 2]
-                steepest = bending = 0.0
+                gradients[label, i, 0] = g0
+                gradients[label, i, 1] = g1
+                gradients[label, i, 2] = g2
+                bending = 0.0
                 for side in range(half):
                     around = 0.0
                     for k in range(side, 2 * half, half):
                         face = cell_faces[i, k]
                         around += density[label, face_cells[face, 0] + face_cells[face, 1] - i]
-                        for p in range(offsets[face], offsets[face + 1]):
-                            rise = g0 * points[p, 0] + g1 * points[p, 1] + g2 * points[p, 2] - level
-                            steepest = max(steepest, abs(rise))
                     if around < 2.0 * own:
                         bending = max(bending, (2.0 * own - around) / (2.0 * own + around))
-                bound = own * SAFE
-                scale = 1.0 if steepest <= bound else bound / steepest
                 peaks[label, i] = sharpness(bending)
-                gradients[label, i, 0] = g0 * scale
-                gradients[label, i, 1] = g1 * scale
-                gradients[label, i, 2] = g2 * scale
+
+
+@njit(cache=True, parallel=True)
+def limit(
+    density: Array, centers: Array, cell_faces: Array, offsets: Array, points: Array, gradients: Array
+) -> None:
+    """Scales gradients in place by θ = min(1, ρ/max_q|⟨g, x_q − c_i⟩|) over the face points x_q of the cell."""
+    labels, cells = density.shape
+    for block in prange((cells + BLOCK - 1) // BLOCK):
+        for label in range(labels):
+            for i in range(block * BLOCK, min(cells, (block + 1) * BLOCK)):
+                g0, g1, g2 = gradients[label, i, 0], gradients[label, i, 1], gradients[label, i, 2]
+                level = g0 * centers[i, 0] + g1 * centers[i, 1] + g2 * centers[i, 2]
+                steepest = 0.0
+                for k in range(cell_faces.shape[1]):
+                    for p in range(offsets[cell_faces[i, k]], offsets[cell_faces[i, k] + 1]):
+                        rise = g0 * points[p, 0] + g1 * points[p, 1] + g2 * points[p, 2] - level
+                        steepest = max(steepest, abs(rise))
+                bound = density[label, i] * SAFE
+                if steepest > bound:
+                    gradients[label, i, 0] = g0 * (bound / steepest)
+                    gradients[label, i, 1] = g1 * (bound / steepest)
+                    gradients[label, i, 2] = g2 * (bound / steepest)
 
 
 @njit(cache=True, inline="always")
@@ -113,6 +127,7 @@ def upwind_fluxes(
     density: Array,
     gradients: Array,
     peaks: Array,
+    caps: Array,
     bend: float,
     speeds: Array,
     centers: Array,
@@ -125,8 +140,8 @@ def upwind_fluxes(
 ) -> None:
     """Φ_f = Σ_q u_q⁺ ρ_first(x_q) + u_q⁻ ρ_second(x_q) + s (E_first ρ_first − E_second ρ_second), first cell to second.
 
-    ρ_i(x_q) = ρ_i + [⟨g_i, x_q − c_i⟩ + bend·(ρ_j − ρ_i − ⟨g_i, c_j − c_i⟩)], the bracket cut to ±ρ_i; s is the larger
-    sharpness of the two cells and E their ``release``.
+    ρ_i(x_q) = ρ_i + ⟨g_i, x_q − c_i⟩ + bend·(ρ_j − ρ_i − ⟨g_i, c_j − c_i⟩), cut to [0, cap_i ρ_i] and, at a face where
+    the flow stops on a peak, drawn to ρ_i (``flattening``); s is the larger sharpness of the two cells, E ``release``.
     """
     labels = density.shape[0]
     faces = face_cells.shape[0]
@@ -145,7 +160,7 @@ def upwind_fluxes(
                     total += sharp * (out * density[label, first] - back * density[label, second])
                     bent -= sharp * flattening(out + back, through(speeds, row, f, offsets))
                 known = -1
-                own = start = g0 = g1 = g2 = 0.0
+                own = most = start = g0 = g1 = g2 = 0.0
                 for p in range(offsets[f], offsets[f + 1]):
                     speed = speeds[row, p]
                     upwind = 0 if speed > 0.0 else 1
@@ -154,12 +169,13 @@ def upwind_fluxes(
                         i, j = face_cells[f, upwind], face_cells[f, 1 - upwind]
                         g0, g1, g2 = gradients[label, i, 0], gradients[label, i, 1], gradients[label, i, 2]
                         own = density[label, i]
-                        start = bend * (density[label, j] - own)
+                        most = own * caps[row, i]
+                        start = own + bend * (density[label, j] - own)
                         start -= g0 * (centers[i, 0] + bend * (centers[j, 0] - centers[i, 0]))
                         start -= g1 * (centers[i, 1] + bend * (centers[j, 1] - centers[i, 1]))
                         start -= g2 * (centers[i, 2] + bend * (centers[j, 2] - centers[i, 2]))
-                    rise = start + g0 * points[p, 0] + g1 * points[p, 1] + g2 * points[p, 2]
-                    total += speed * (own + bent * min(own, max(-own, rise)))
+                    value = start + g0 * points[p, 0] + g1 * points[p, 1] + g2 * points[p, 2]
+                    total += speed * (own + bent * (min(most, max(0.0, value)) - own))
                 fluxes[label, f] = total
 
 
