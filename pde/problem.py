@@ -10,9 +10,12 @@ from tokensphere.meshes.healpix import LARGEST_NSIDE
 from tokensphere.meshes.levels import finer_cells
 from tokensphere.meshes.mesh import Floats, Mesh
 from tokensphere.pde.attention import Attention
-from tokensphere.pde.integral import AttentionIntegral
+from tokensphere.pde.direct import log_sum_exp
+from tokensphere.pde.integral import AttentionIntegral, Integral
 from tokensphere.pde.limiter import prolong
 from tokensphere.pde.march import Field, velocity_tolerance
+from tokensphere.pde.peaks import split
+from tokensphere.pde.sources import log_masses
 from tokensphere.pde.subcell import aliasing_error, kernel_levels
 
 logger = logging.getLogger(__name__)
@@ -31,7 +34,7 @@ class AttentionFlow:
 
     A kernel narrower than a cell is integrated on ``levels`` finer levels of the limited reconstruction, as many as
     bring the error of cells taken as points below h²/10 and 1/100β; where three are not enough, a warning says what is
-    left.
+    left.  Clusters within two cells are taken as points (``peaks.split``).
 
     Raises:
         InputError: where the attention's dimension is not the mesh's.
@@ -76,7 +79,11 @@ class AttentionFlow:
 
     def field(self, density: Floats) -> Field:
         """Normal speeds (points,) of the velocity at the face points, and which method served which share of them."""
-        mean, log_normaliser = self._integral(prolong(self.mesh, density, self.levels))
+        rest, points, masses = split(self.mesh, density)
+        mean, log_normaliser = self._integral(prolong(self.mesh, rest, self.levels))
+        if len(masses) and not self.steady:
+            peaks = log_sum_exp(self._tilts, points, log_masses(masses))
+            mean, log_normaliser = _together((mean, log_normaliser), peaks)
         speeds = np.einsum("pd,pd->p", self._normals, mean)
         if not self.attention.normalised:
             speeds *= np.exp(log_normaliser)
@@ -84,6 +91,18 @@ class AttentionFlow:
         return Field(speeds, {**notes, "levels": float(self.levels)})
 
     @cached_property
+    def _tilts(self) -> Floats:
+        return self.attention.tilts(self.mesh.face_points)
+
+    @cached_property
     def _integral(self) -> AttentionIntegral:
         fine = finer_cells(self.mesh, self.levels)
         return AttentionIntegral(fine, self.attention, self.mesh.face_points, self.method, self.rtol)
+
+
+def _together(one: Integral, other: Integral) -> Integral:
+    """Mean and log F of the sum of two measures."""
+    (first, log_first), (second, log_second) = one, other
+    total = np.logaddexp(log_first, log_second)
+    share = np.exp(log_second - total)[:, None]
+    return first + share * (second - first), total
