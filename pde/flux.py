@@ -3,15 +3,12 @@
 import numpy as np
 
 from tokensphere.meshes.mesh import Floats, Mesh
-from tokensphere.pde.label_kernels import shared_divergence, shared_fluxes, slopes_and_peaks
-from tokensphere.pde.limiter import gradients_and_peaks, vectors
+from tokensphere.pde.label_kernels import shared_divergence, shared_fluxes, slopes_and_bendings
+from tokensphere.pde.limiter import gradients_and_bendings, skews, vectors
 from tokensphere.pde.transport_kernels import SAFE, divergence, outflows, upwind_fluxes
 
-BEND = 1 / 10
-"""Share of the second difference across a face in its value, between Fromm's 0 and the 1/6 of van Leer's κ = 1/3.
-
-Under-resolved rings run ahead with the former and lag with the latter; see docs/numerics.md.
-"""
+BEND = 1 / 6
+"""Share of the second difference across a face in its value: van Leer's κ = 1/3, third order on a regular mesh."""
 
 CAPS = (2.0, 3.0)
 """Face values may reach 3 averages, or 2 where a step at the outflow bound can afford no more."""
@@ -32,8 +29,9 @@ def normal_speeds(mesh: Mesh, vectors: Floats) -> Floats:
 def face_fluxes(mesh: Mesh, density: Floats, speeds: Floats, dt: float = np.inf) -> Floats:
     """Mass per unit time through each face, first cell to second, upwind at every face point: (…, faces).
 
-    The value at x_q of the cell i upwind of j is ρ_i + ⟨g_i, x_q − c_i⟩ + ⅒(ρ_j − ρ_i − ⟨g_i, c_j − c_i⟩), cut to
-    [0, C_i ρ_i]. C_i is what the cell can afford in a step of dt, area/(dt·outflow), between 2 and 3.
+    The value at x_q of the cell i upwind of j is ρ_i + ⟨g_i, x_q − c_i⟩ + ⅙r_i(ρ_j − ρ_i − ⟨g_i, c_j − c_i⟩), cut to
+    [0, C_i ρ_i]. r_i is 1 − O(h²) where the density is smooth and 0 in the flanks of what is a cell or two wide; C_i is
+    what the cell can afford in a step of dt, area/(dt·outflow), between 2 and 3.
 
     A peak within two cells is released: where the middle of its cell flows towards a face faster than the face itself,
     its mass leaves at the speed of the middle, so that its first moment moves as the flow does. Without it, a cluster
@@ -46,13 +44,13 @@ def face_fluxes(mesh: Mesh, density: Floats, speeds: Floats, dt: float = np.inf)
     """
     rows = np.ascontiguousarray(density).reshape(-1, mesh.cells)
     flows = np.ascontiguousarray(speeds).reshape(-1, len(mesh.face_points))
-    gradients, peaks = gradients_and_peaks(mesh, rows)
+    gradients, bendings = gradients_and_bendings(mesh, rows)
     fluxes = np.empty((len(rows), len(mesh.face_cells)))
     _, centers, points = vectors(mesh)
     upwind_fluxes(
         rows,
         gradients,
-        peaks,
+        bendings,
         _caps(mesh, flows, dt),
         BEND,
         flows,
@@ -96,15 +94,22 @@ def _shared_rate(mesh: Mesh, density: Floats, speeds: Floats, dt: float) -> Floa
     """``transport_rate`` of many labels that one flow moves, labels innermost: the same sums in another order."""
     turned = np.ascontiguousarray(density.T)
     slopes = np.empty((mesh.cells, mesh.dimension, len(density)))
-    peaks, rates = np.empty_like(turned), np.empty(density.shape)
+    bendings, rates = np.empty_like(turned), np.empty(density.shape)
     fluxes = np.empty((len(mesh.face_cells), len(density)))
-    slopes_and_peaks(
-        turned, mesh.neighbours, mesh.gradient_weights, mesh.face_cells, mesh.cell_faces, slopes, peaks
+    slopes_and_bendings(
+        turned,
+        mesh.neighbours,
+        mesh.gradient_weights,
+        mesh.face_cells,
+        mesh.cell_faces,
+        skews(mesh),
+        slopes,
+        bendings,
     )
     shared_fluxes(
         turned,
         slopes,
-        peaks,
+        bendings,
         _caps(mesh, speeds[None], dt)[0],
         BEND,
         speeds[None],

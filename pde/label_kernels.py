@@ -9,28 +9,29 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from tokensphere.pde.transport_kernels import flattening, release, sharpness, through
+from tokensphere.pde.transport_kernels import flattening, release, resolved, sharpness, through
 
 Array = Any
 BLOCK = 64
 
 
 @njit(cache=True, parallel=True)
-def slopes_and_peaks(
+def slopes_and_bendings(
     density: Array,
     neighbours: Array,
     weights: Array,
     face_cells: Array,
     cell_faces: Array,
+    skews: Array,
     slopes: Array,
-    peaks: Array,
+    bendings: Array,
 ) -> None:
-    """Least-squares gradients (cells, d, labels) and sharpness of peaks (cells, labels): ``least_squares``."""
+    """Least-squares gradients (cells, d, labels) and bendings (cells, labels): ``least_squares``."""
     cells, labels = density.shape
     half = cell_faces.shape[1] // 2
     for block in prange((cells + BLOCK - 1) // BLOCK):
-        bending = np.empty(labels)
         around = np.empty(labels)
+        rise = np.empty(labels)
         for i in range(block * BLOCK, min(cells, (block + 1) * BLOCK)):
             slopes[i] = 0.0
             for k in range(neighbours.shape[1]):
@@ -39,7 +40,7 @@ def slopes_and_peaks(
                     weight = weights[i, k, axis]
                     for label in range(labels):
                         slopes[i, axis, label] += weight * (density[j, label] - density[i, label])
-            bending[:] = 0.0
+            bendings[i] = 0.0
             for side in range(half):
                 around[:] = 0.0
                 for k in range(side, 2 * half, half):
@@ -47,19 +48,22 @@ def slopes_and_peaks(
                     j = face_cells[face, 0] + face_cells[face, 1] - i
                     for label in range(labels):
                         around[label] += density[j, label]
+                rise[:] = 0.0
+                for axis in range(weights.shape[2]):
+                    for label in range(labels):
+                        rise[label] += skews[i, side, axis] * slopes[i, axis, label]
                 for label in range(labels):
                     twice = 2.0 * density[i, label]
-                    if around[label] < twice:
-                        bending[label] = max(bending[label], (twice - around[label]) / (twice + around[label]))
-            for label in range(labels):
-                peaks[i, label] = sharpness(bending[label])
+                    total = twice + around[label]
+                    ratio = (twice - around[label] + rise[label]) / total if total > 0.0 else 0.0
+                    bendings[i, label] = ratio if abs(ratio) > abs(bendings[i, label]) else bendings[i, label]
 
 
 @njit(cache=True, parallel=True)
 def shared_fluxes(
     density: Array,
     slopes: Array,
-    peaks: Array,
+    bendings: Array,
     caps: Array,
     bend: float,
     speeds: Array,
@@ -77,13 +81,14 @@ def shared_fluxes(
     for block in prange((faces + BLOCK - 1) // BLOCK):
         rise = np.empty(labels)
         bent = np.empty(labels)
+        part = np.empty(labels)
         for f in range(block * BLOCK, min(faces, (block + 1) * BLOCK)):
             first, second = face_cells[f, 0], face_cells[f, 1]
             fluxes[f] = 0.0
             bent[:] = 1.0
             sharpest = 0.0
             for label in range(labels):
-                rise[label] = max(peaks[first, label], peaks[second, label])
+                rise[label] = sharpness(max(bendings[first, label], bendings[second, label]))
                 sharpest = max(sharpest, rise[label])
             if sharpest > 0.0:
                 out = release(speeds, 0, first, f, cell_faces, cell_signs, offsets)
@@ -97,11 +102,13 @@ def shared_fluxes(
                 upwind = 0 if speed > 0.0 else 1
                 i, j = face_cells[f, upwind], face_cells[f, 1 - upwind]
                 for label in range(labels):
-                    rise[label] = bend * (density[j, label] - density[i, label])
+                    part[label] = bend * resolved(bendings[i, label])
+                    rise[label] = part[label] * (density[j, label] - density[i, label])
                 for axis in range(centers.shape[1]):
-                    place = points[p, axis] - centers[i, axis] - bend * (centers[j, axis] - centers[i, axis])
+                    place = points[p, axis] - centers[i, axis]
+                    across = centers[j, axis] - centers[i, axis]
                     for label in range(labels):
-                        rise[label] += place * slopes[i, axis, label]
+                        rise[label] += (place - part[label] * across) * slopes[i, axis, label]
                 for label in range(labels):
                     own = density[i, label]
                     value = min(own * caps[i], max(0.0, own + rise[label]))

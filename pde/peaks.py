@@ -8,7 +8,11 @@ take that width for real and be off by βh²/4, so the integral sees the mass of
 import numpy as np
 
 from tokensphere.meshes.mesh import Floats, Mesh
-from tokensphere.pde.limiter import gradients_and_peaks
+from tokensphere.pde.direct import log_sum_exp
+from tokensphere.pde.integral import AttentionIntegral
+from tokensphere.pde.limiter import gradients_and_bendings, prolong
+from tokensphere.pde.sources import log_masses
+from tokensphere.pde.transport_kernels import SHARPNESS_ONSET, SHARPNESS_SLOPE
 
 LEAST = 1e-6
 """Cells with less than this share of the mass stay on the mesh."""
@@ -30,7 +34,8 @@ def split(mesh: Mesh, density: Floats) -> tuple[Floats, Floats, Floats]:
     heavy = masses > LEAST * masses.sum()
     if not heavy.any():
         return density, np.empty((0, mesh.dimension)), np.empty(0)
-    sharp = gradients_and_peaks(mesh, density[None])[1][0]
+    bendings = gradients_and_bendings(mesh, density[None])[1][0]
+    sharp = np.clip(SHARPNESS_SLOPE * bendings - SHARPNESS_ONSET, 0.0, 1.0)
     cells = np.flatnonzero(heavy)
     around = mesh.neighbours[cells]
     shares = np.maximum(sharp[cells], sharp[around].max(axis=1))
@@ -41,3 +46,24 @@ def split(mesh: Mesh, density: Floats) -> tuple[Floats, Floats, Floats]:
     rest = density.copy()
     rest[cells] *= 1.0 - shares
     return rest, points, shares * masses[cells]
+
+
+def integral_with_peaks(
+    mesh: Mesh, density: Floats, levels: int, integral: AttentionIntegral, tilts: Floats
+) -> tuple[Floats, Floats]:
+    """Mean ∇log F (n, d) and log F (n,) of a density whose sharp peaks are taken as points.
+
+    Args:
+        density: (cells,).
+        levels: levels down the rest is prolonged to the cells of the integral.
+        integral: of the finer cells at the n points.
+        tilts: z = βBᵀx (n, d) of those points.
+    """
+    rest, points, masses = split(mesh, density)
+    mean, log_normaliser = integral(prolong(mesh, rest, levels))
+    if len(masses) == 0:
+        return mean, log_normaliser
+    mean_of_peaks, log_of_peaks = log_sum_exp(tilts, points, log_masses(masses))
+    total = np.logaddexp(log_normaliser, log_of_peaks)
+    share = np.exp(log_of_peaks - total)[:, None]
+    return mean + share * (mean_of_peaks - mean), total

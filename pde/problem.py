@@ -10,12 +10,9 @@ from tokensphere.meshes.healpix import LARGEST_NSIDE
 from tokensphere.meshes.levels import finer_cells
 from tokensphere.meshes.mesh import Floats, Mesh
 from tokensphere.pde.attention import Attention
-from tokensphere.pde.direct import log_sum_exp
-from tokensphere.pde.integral import AttentionIntegral, Integral
-from tokensphere.pde.limiter import prolong
+from tokensphere.pde.integral import AttentionIntegral
 from tokensphere.pde.march import Field, velocity_tolerance
-from tokensphere.pde.peaks import split
-from tokensphere.pde.sources import log_masses
+from tokensphere.pde.peaks import integral_with_peaks
 from tokensphere.pde.subcell import aliasing_error, kernel_levels
 
 logger = logging.getLogger(__name__)
@@ -79,11 +76,10 @@ class AttentionFlow:
 
     def field(self, density: Floats) -> Field:
         """Normal speeds (points,) of the velocity at the face points, and which method served which share of them."""
-        rest, points, masses = split(self.mesh, density)
-        mean, log_normaliser = self._integral(prolong(self.mesh, rest, self.levels))
-        if len(masses) and not self.steady:
-            peaks = log_sum_exp(self._tilts, points, log_masses(masses))
-            mean, log_normaliser = _together((mean, log_normaliser), peaks)
+        if self.steady:
+            mean, log_normaliser = self._integral(density)
+        else:
+            mean, log_normaliser = integral_with_peaks(self.mesh, density, self.levels, self._integral, self._tilts)
         speeds = np.einsum("pd,pd->p", self._normals, mean)
         if not self.attention.normalised:
             speeds *= np.exp(log_normaliser)
@@ -98,11 +94,3 @@ class AttentionFlow:
     def _integral(self) -> AttentionIntegral:
         fine = finer_cells(self.mesh, self.levels)
         return AttentionIntegral(fine, self.attention, self.mesh.face_points, self.method, self.rtol)
-
-
-def _together(one: Integral, other: Integral) -> Integral:
-    """Mean and log F of the sum of two measures."""
-    (first, log_first), (second, log_second) = one, other
-    total = np.logaddexp(log_first, log_second)
-    share = np.exp(log_second - total)[:, None]
-    return first + share * (second - first), total

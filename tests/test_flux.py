@@ -54,16 +54,22 @@ def twin_releases(mesh, speeds):
     return releases
 
 
-def twin_sharpness(mesh, density):
+def twin_bendings(mesh, density):
     opposite = opposite_faces(mesh)
     bending = np.zeros(mesh.cells)
+    slope = np.einsum("nmd,nm->nd", mesh.gradient_weights, density[mesh.neighbours] - density[:, None])
     for side in (0, 1):
         i, j = mesh.face_cells[:, side], mesh.face_cells[:, 1 - side]
         beyond = mesh.face_cells[opposite[:, side]].sum(axis=1) - i
         around, twice = density[j] + density[beyond], 2 * density[i]
-        ratio = np.divide(twice - around, twice + around, out=np.zeros_like(twice), where=around < twice)
-        np.maximum.at(bending, i, ratio)
-    return np.clip(4 * bending - 0.4, 0, 1)
+        skew = np.einsum("nd,nd->n", slope[i], mesh.centers[j] + mesh.centers[beyond] - 2 * mesh.centers[i])
+        ratio = np.divide(twice - around + skew, twice + around, out=np.zeros_like(twice), where=twice + around > 0)
+        larger = np.zeros(mesh.cells)
+        np.maximum.at(larger, i, np.abs(ratio))
+        np.maximum.at(larger, i, np.abs(bending)[i])
+        ahead = np.abs(ratio) == larger[i]
+        bending[i[ahead]] = ratio[ahead]
+    return bending
 
 
 def twin_fluxes(mesh, density, speeds, dt=np.inf):
@@ -82,15 +88,18 @@ def twin_fluxes(mesh, density, speeds, dt=np.inf):
     with np.errstate(divide="ignore"):
         cap = np.full(mesh.cells, 2.0) if dt == np.inf else np.clip(mesh.areas / (dt * leaving), 2, 3)
     releases = twin_releases(mesh, speeds)
-    sharp = twin_sharpness(mesh, density)[mesh.face_cells].max(axis=1)
+    bendings = twin_bendings(mesh, density)
+    sharp = np.clip(4 * bendings - 0.4, 0, 1)[mesh.face_cells].max(axis=1)
     through = np.abs(np.bincount(face, speeds))
     flat = np.minimum(1, np.divide(releases.sum(axis=1), through, out=np.zeros_like(through), where=through > 0))
+
+    resolved = np.maximum(0, 1 - 8 * np.abs(bendings))
 
     def values(side):
         i, rises = linear(side)
         j = mesh.face_cells[face, 1 - side]
         across = np.einsum("pd,pd->p", raw[i], mesh.centers[j] - mesh.centers[i])
-        value = density[i] + rises + (density[j] - density[i] - across) / 10
+        value = density[i] + rises + resolved[i] * (density[j] - density[i] - across) / 6
         return density[i] + (1 - sharp * flat)[face] * (np.clip(value, 0, cap[i] * density[i]) - density[i])
 
     fluxes = np.bincount(face, speeds * np.where(speeds > 0, values(0), values(1)))
