@@ -3,13 +3,15 @@
 import numpy as np
 
 from tokensphere.meshes.mesh import Floats, Mesh
-from tokensphere.pde.label_kernels import limited_slopes, shared_divergence, shared_fluxes
-from tokensphere.pde.limiter import limited, vectors
-from tokensphere.pde.transport_kernels import divergence, outflows, upwind_fluxes
+from tokensphere.pde.label_kernels import shared_divergence, shared_fluxes, slopes_and_bendings
+from tokensphere.pde.limiter import gradients_and_bendings, skews, vectors
+from tokensphere.pde.transport_kernels import SAFE, divergence, outflows, upwind_fluxes
 
 BEND = 1 / 6
 """Share of the second difference across a face in its value: van Leer's κ = 1/3, third order on a regular mesh."""
 
+CAPS = (2.0, 3.0)
+"""Face values may reach 3 averages, or 2 where a step at the outflow bound can afford no more."""
 
 MANY_LABELS = 16
 """From here on labels that share one flow are worth transposing for."""
@@ -24,11 +26,12 @@ def normal_speeds(mesh: Mesh, vectors: Floats) -> Floats:
     return result
 
 
-def face_fluxes(mesh: Mesh, density: Floats, speeds: Floats) -> Floats:
+def face_fluxes(mesh: Mesh, density: Floats, speeds: Floats, dt: float = np.inf) -> Floats:
     """Mass per unit time through each face, first cell to second, upwind at every face point: (…, faces).
 
-    The value at x_q of the cell i upwind of j is ρ_i + [⟨g_i, x_q − c_i⟩ + ⅙(ρ_j − ρ_i − ⟨g_i, c_j − c_i⟩)] with the
-    gradient limited so that |⟨g_i, x_q − c_i⟩| ≤ ρ_i, and the bracket then cut to [−ρ_i, ρ_i].
+    The value at x_q of the cell i upwind of j is ρ_i + ⟨g_i, x_q − c_i⟩ + ⅙r_i(ρ_j − ρ_i − ⟨g_i, c_j − c_i⟩), cut to
+    [0, C_i ρ_i]. r_i is 1 − O(h²) where the density is smooth and 0 in the flanks of what is a cell or two wide; C_i is
+    what the cell can afford in a step of dt, area/(dt·outflow), between 2 and 3.
 
     A peak within two cells is released: where the middle of its cell flows towards a face faster than the face itself,
     its mass leaves at the speed of the middle, so that its first moment moves as the flow does. Without it, a cluster
@@ -37,17 +40,20 @@ def face_fluxes(mesh: Mesh, density: Floats, speeds: Floats) -> Floats:
     Args:
         density: (…, cells) non-negative averages per unit area.
         speeds: (points,), or (…, points) with one row per label.
+        dt: the step that the fluxes are for.
     """
     rows = np.ascontiguousarray(density).reshape(-1, mesh.cells)
-    gradients, peaks = limited(mesh, rows)
+    flows = np.ascontiguousarray(speeds).reshape(-1, len(mesh.face_points))
+    gradients, bendings = gradients_and_bendings(mesh, rows)
     fluxes = np.empty((len(rows), len(mesh.face_cells)))
     _, centers, points = vectors(mesh)
     upwind_fluxes(
         rows,
         gradients,
-        peaks,
+        bendings,
+        _caps(mesh, flows, dt),
         BEND,
-        np.ascontiguousarray(speeds).reshape(-1, len(mesh.face_points)),
+        flows,
         centers,
         mesh.face_cells,
         mesh.cell_faces,
@@ -59,11 +65,20 @@ def face_fluxes(mesh: Mesh, density: Floats, speeds: Floats) -> Floats:
     return fluxes.reshape(*density.shape[:-1], -1)
 
 
-def transport_rate(mesh: Mesh, density: Floats, speeds: Floats) -> Floats:
+def _caps(mesh: Mesh, flows: Floats, dt: float) -> Floats:
+    """C = area/(dt·outflow) between 2 and 3: the largest face value, in units of the average, for which ρ stays ≥ 0."""
+    if dt == np.inf:
+        return np.full((len(flows), mesh.cells), CAPS[0] * SAFE)
+    with np.errstate(divide="ignore"):
+        result: Floats = np.clip(mesh.areas / (dt * outflow(mesh, flows)), *CAPS) * SAFE
+    return result
+
+
+def transport_rate(mesh: Mesh, density: Floats, speeds: Floats, dt: float = np.inf) -> Floats:
     """dρ/dt = −div(ρ v) of the cell averages (…, cells); see ``face_fluxes``."""
     if density.ndim == 2 and len(density) >= MANY_LABELS and speeds.ndim == 1:
-        return _shared_rate(mesh, density, np.ascontiguousarray(speeds))
-    fluxes = face_fluxes(mesh, density, speeds)
+        return _shared_rate(mesh, density, np.ascontiguousarray(speeds), dt)
+    fluxes = face_fluxes(mesh, density, speeds, dt)
     rates = np.empty_like(density, order="C")
     divergence(
         fluxes.reshape(-1, fluxes.shape[-1]),
@@ -75,28 +90,27 @@ def transport_rate(mesh: Mesh, density: Floats, speeds: Floats) -> Floats:
     return rates
 
 
-def _shared_rate(mesh: Mesh, density: Floats, speeds: Floats) -> Floats:
+def _shared_rate(mesh: Mesh, density: Floats, speeds: Floats, dt: float) -> Floats:
     """``transport_rate`` of many labels that one flow moves, labels innermost: the same sums in another order."""
     turned = np.ascontiguousarray(density.T)
     slopes = np.empty((mesh.cells, mesh.dimension, len(density)))
-    peaks, rates = np.empty_like(turned), np.empty(density.shape)
+    bendings, rates = np.empty_like(turned), np.empty(density.shape)
     fluxes = np.empty((len(mesh.face_cells), len(density)))
-    limited_slopes(
+    slopes_and_bendings(
         turned,
         mesh.neighbours,
         mesh.gradient_weights,
-        mesh.centers,
         mesh.face_cells,
         mesh.cell_faces,
-        mesh.face_offsets,
-        mesh.face_points,
+        skews(mesh),
         slopes,
-        peaks,
+        bendings,
     )
     shared_fluxes(
         turned,
         slopes,
-        peaks,
+        bendings,
+        _caps(mesh, speeds[None], dt)[0],
         BEND,
         speeds[None],
         mesh.centers,

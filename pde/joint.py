@@ -84,9 +84,9 @@ def joint_flow(mesh: Mesh, labels: Labels, kernel: Kernel, frame: str = "fixed",
     levels = levels_for(mesh, kernel)
     law: JointField
     if method == "log-safe" or (method == "auto" and steep and not turned and not kernel.is_mixing):
-        law = LogSafeField(mesh, labels, kernel, levels=levels)
+        law = LogSafeField(mesh, labels, kernel, levels=levels, peaks=True)
     else:
-        law = spectral_field(mesh, labels, kernel, fixed=frame == "fixed", levels=levels)
+        law = spectral_field(mesh, labels, kernel, fixed=frame == "fixed", levels=levels, peaks=True)
     return JointFlow(mesh, law)
 
 

@@ -20,6 +20,7 @@ from tokensphere.pde.attention import Attention
 from tokensphere.pde.integral import AttentionIntegral
 from tokensphere.pde.kernels import Kernel
 from tokensphere.pde.limiter import prolong
+from tokensphere.pde.peaks import integral_with_peaks, split
 from tokensphere.pde.profiles import Exponential
 from tokensphere.pde.zonal import Coefficients, Expansion, expansion
 
@@ -85,6 +86,7 @@ class SpectralField:
     Attributes:
         mesh: where the density lives.
         levels: levels down the limited reconstruction is prolonged before it is analysed.
+        peaks: whether the velocity that all labels share takes clusters within two cells as points (``peaks.split``).
         mix: the label part of the kernel.
         basis: the content part.
         rotations: Q (labels, d, d) of the fixed frame, None in co-rotating coordinates (and for Q ≡ I).
@@ -95,6 +97,7 @@ class SpectralField:
     basis: Expansion
     rotations: Array | None = None
     levels: int = 0
+    peaks: bool = False
 
     @property
     def notes(self) -> Mapping[str, float]:
@@ -113,9 +116,16 @@ class SpectralField:
         return self.mix.gather(self.basis.turn(slices, self.rotations))
 
     def vectors(self, density: Array, points: Array) -> Array:
-        if self.rotations is None:
+        if self.rotations is not None:
+            return self.basis.gradients(self._turned_back(density), points)
+        if not (self.peaks and self.mix.shared):
             return np.asarray(self.mix.scatter(self.basis.gradients(self.combinations(density), points)))
-        return self.basis.gradients(self._turned_back(density), points)
+        rest, places, masses = split(self.mesh, np.asarray(self.mix.gather(density), np.float64)[0])
+        fine = finer(self.mesh, self.levels)
+        found = self.basis.analyse(fine.centers, prolong(self.mesh, rest[None], self.levels) * fine.areas)
+        if len(masses):
+            found = found + self.basis.analyse(places, masses[None])
+        return np.asarray(self.basis.gradients(found, points)[0])
 
     def potential(self, density: Array, points: Array) -> Array:
         if self.rotations is None:
@@ -148,6 +158,7 @@ class LogSafeField:
         method: str = "auto",
         rtol: float = 1e-8,
         levels: int = 0,
+        peaks: bool = False,
     ) -> None:
         if not isinstance(kernel.profile, Exponential):
             raise InputError(
@@ -159,7 +170,7 @@ class LogSafeField:
         self._attention = Attention(identity, identity, identity, kernel.profile.beta)
         self._mixing = kernel.mixing(labels) * labels.weights
         self._shared = kernel.mixer is None
-        self._method, self._rtol, self._levels = method, rtol, levels
+        self._method, self._rtol, self._levels, self._peaks = method, rtol, levels, peaks
         self._served: Mapping[str, float] = {}
         self._plans: dict[int, tuple[Array, AttentionIntegral]] = {}
 
@@ -192,12 +203,18 @@ class LogSafeField:
 
     def _integrals(self, density: Array, points: Array) -> list[list[tuple[float, tuple[Array, Array]]]]:
         """Per label, the integrals of the attracting and of the repelling part of the law it sees."""
-        plan = self._plan(points)
+        plan, tilts = self._plan(points), self._attention.tilts(points)
+
+        def integral(seen: Array) -> tuple[Array, Array]:
+            if self._peaks:
+                return integral_with_peaks(self._mesh, seen, self._levels, plan, tilts)
+            return plan(prolong(self._mesh, seen, self._levels))
+
         factors = self._mixing[:1] if self._shared else self._mixing
         parts = []
         for row in factors:
             signed = [(sign, np.maximum(sign * row, 0.0) @ density) for sign in (1.0, -1.0) if (sign * row > 0).any()]
-            parts.append([(sign, plan(prolong(self._mesh, seen, self._levels))) for sign, seen in signed])
+            parts.append([(sign, integral(seen)) for sign, seen in signed])
         self._served = dict(plan.served)
         return parts
 
@@ -209,7 +226,10 @@ class LogSafeField:
         return known[1]
 
 
-def spectral_field(mesh: Mesh, labels: Labels, kernel: Kernel, *, fixed: bool, levels: int = 0) -> SpectralField:
+def spectral_field(
+    mesh: Mesh, labels: Labels, kernel: Kernel, *, fixed: bool, levels: int = 0, peaks: bool = False
+) -> SpectralField:
     """The spectral field in the fixed frame of x, or in co-rotating coordinates u = Q(ξ)x."""
     rotations = kernel.gauge(labels, mesh.dimension) if fixed else None
-    return SpectralField(mesh, mixing(labels, kernel), expansion(kernel.profile, mesh.dimension), rotations, levels)
+    basis = expansion(kernel.profile, mesh.dimension)
+    return SpectralField(mesh, mixing(labels, kernel), basis, rotations, levels, peaks)

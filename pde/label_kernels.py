@@ -9,44 +9,38 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from tokensphere.pde.transport_kernels import SAFE, flattening, release, sharpness, through
+from tokensphere.pde.transport_kernels import flattening, release, resolved, sharpness, through
 
 Array = Any
 BLOCK = 64
 
 
 @njit(cache=True, parallel=True)
-def limited_slopes(
+def slopes_and_bendings(
     density: Array,
     neighbours: Array,
     weights: Array,
-    centers: Array,
     face_cells: Array,
     cell_faces: Array,
-    offsets: Array,
-    points: Array,
+    skews: Array,
     slopes: Array,
-    peaks: Array,
+    bendings: Array,
 ) -> None:
-    """Limited gradients (cells, d, labels) and sharpness of peaks (cells, labels): ``limited_gradients``."""
+    """Least-squares gradients (cells, d, labels) and bendings (cells, labels): ``least_squares``."""
     cells, labels = density.shape
-    dimension = centers.shape[1]
     half = cell_faces.shape[1] // 2
     for block in prange((cells + BLOCK - 1) // BLOCK):
-        steepest = np.empty(labels)
-        bending = np.empty(labels)
         around = np.empty(labels)
         rise = np.empty(labels)
         for i in range(block * BLOCK, min(cells, (block + 1) * BLOCK)):
             slopes[i] = 0.0
             for k in range(neighbours.shape[1]):
                 j = neighbours[i, k]
-                for axis in range(dimension):
+                for axis in range(weights.shape[2]):
                     weight = weights[i, k, axis]
                     for label in range(labels):
                         slopes[i, axis, label] += weight * (density[j, label] - density[i, label])
-            steepest[:] = 0.0
-            bending[:] = 0.0
+            bendings[i] = 0.0
             for side in range(half):
                 around[:] = 0.0
                 for k in range(side, 2 * half, half):
@@ -54,33 +48,23 @@ def limited_slopes(
                     j = face_cells[face, 0] + face_cells[face, 1] - i
                     for label in range(labels):
                         around[label] += density[j, label]
-                    for p in range(offsets[face], offsets[face + 1]):
-                        rise[:] = 0.0
-                        for axis in range(dimension):
-                            place = points[p, axis] - centers[i, axis]
-                            for label in range(labels):
-                                rise[label] += place * slopes[i, axis, label]
-                        for label in range(labels):
-                            size = abs(rise[label])
-                            steepest[label] = size if size > steepest[label] else steepest[label]
+                rise[:] = 0.0
+                for axis in range(weights.shape[2]):
+                    for label in range(labels):
+                        rise[label] += skews[i, side, axis] * slopes[i, axis, label]
                 for label in range(labels):
                     twice = 2.0 * density[i, label]
-                    if around[label] < twice:
-                        bending[label] = max(bending[label], (twice - around[label]) / (twice + around[label]))
-            for label in range(labels):
-                bound = density[i, label] * SAFE
-                rise[label] = 1.0 if steepest[label] <= bound else bound / steepest[label]
-                peaks[i, label] = sharpness(bending[label])
-            for axis in range(dimension):
-                for label in range(labels):
-                    slopes[i, axis, label] *= rise[label]
+                    total = twice + around[label]
+                    ratio = (twice - around[label] + rise[label]) / total if total > 0.0 else 0.0
+                    bendings[i, label] = ratio if abs(ratio) > abs(bendings[i, label]) else bendings[i, label]
 
 
 @njit(cache=True, parallel=True)
 def shared_fluxes(
     density: Array,
     slopes: Array,
-    peaks: Array,
+    bendings: Array,
+    caps: Array,
     bend: float,
     speeds: Array,
     centers: Array,
@@ -97,13 +81,14 @@ def shared_fluxes(
     for block in prange((faces + BLOCK - 1) // BLOCK):
         rise = np.empty(labels)
         bent = np.empty(labels)
+        part = np.empty(labels)
         for f in range(block * BLOCK, min(faces, (block + 1) * BLOCK)):
             first, second = face_cells[f, 0], face_cells[f, 1]
             fluxes[f] = 0.0
             bent[:] = 1.0
             sharpest = 0.0
             for label in range(labels):
-                rise[label] = max(peaks[first, label], peaks[second, label])
+                rise[label] = sharpness(max(bendings[first, label], bendings[second, label]))
                 sharpest = max(sharpest, rise[label])
             if sharpest > 0.0:
                 out = release(speeds, 0, first, f, cell_faces, cell_signs, offsets)
@@ -117,14 +102,17 @@ def shared_fluxes(
                 upwind = 0 if speed > 0.0 else 1
                 i, j = face_cells[f, upwind], face_cells[f, 1 - upwind]
                 for label in range(labels):
-                    rise[label] = bend * (density[j, label] - density[i, label])
+                    part[label] = bend * resolved(bendings[i, label])
+                    rise[label] = part[label] * (density[j, label] - density[i, label])
                 for axis in range(centers.shape[1]):
-                    place = points[p, axis] - centers[i, axis] - bend * (centers[j, axis] - centers[i, axis])
+                    place = points[p, axis] - centers[i, axis]
+                    across = centers[j, axis] - centers[i, axis]
                     for label in range(labels):
-                        rise[label] += place * slopes[i, axis, label]
+                        rise[label] += (place - part[label] * across) * slopes[i, axis, label]
                 for label in range(labels):
                     own = density[i, label]
-                    fluxes[f, label] += speed * (own + bent[label] * min(own, max(-own, rise[label])))
+                    value = min(own * caps[i], max(0.0, own + rise[label]))
+                    fluxes[f, label] += speed * (own + bent[label] * (value - own))
 
 
 @njit(cache=True, parallel=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tokensphere.meshes.levels import children, finer_cells, refine
 from tokensphere.meshes.mesh import Floats, Mesh
-from tokensphere.pde.transport_kernels import SAFE, limited_gradients
+from tokensphere.pde.transport_kernels import SAFE, least_squares, limit
 
 
 def limited_gradient(mesh: Mesh, density: Floats) -> Floats:
@@ -22,27 +22,20 @@ def limited_gradient(mesh: Mesh, density: Floats) -> Floats:
         (…, cells, d).
     """
     rows = np.ascontiguousarray(density).reshape(-1, mesh.cells)
-    gradients = limited(mesh, rows)[0][..., : mesh.dimension]
-    return gradients.reshape(*density.shape, mesh.dimension)
+    gradients = gradients_and_bendings(mesh, rows)[0]
+    _, centers, points = vectors(mesh)
+    limit(rows, centers, mesh.cell_faces, mesh.face_offsets, points, gradients)
+    return gradients[..., : mesh.dimension].reshape(*density.shape, mesh.dimension)
 
 
-def limited(mesh: Mesh, rows: Floats) -> tuple[Floats, Floats]:
-    """The limited gradients (labels, cells, 3) and the sharpness of peaks (labels, cells); see ``limited_gradients``."""
-    gradients, peaks = np.empty((*rows.shape, 3)), np.empty(rows.shape)
-    weights, centers, points = vectors(mesh)
-    limited_gradients(
-        rows,
-        mesh.neighbours,
-        weights,
-        centers,
-        mesh.face_cells,
-        mesh.cell_faces,
-        mesh.face_offsets,
-        points,
-        gradients,
-        peaks,
+def gradients_and_bendings(mesh: Mesh, rows: Floats) -> tuple[Floats, Floats]:
+    """Least-squares gradients (labels, cells, 3) and bendings (labels, cells); see ``least_squares``."""
+    gradients, bendings = np.empty((*rows.shape, 3)), np.empty(rows.shape)
+    weights = vectors(mesh)[0]
+    least_squares(
+        rows, mesh.neighbours, weights, mesh.face_cells, mesh.cell_faces, skews(mesh), gradients, bendings
     )
-    return gradients, peaks
+    return gradients, bendings
 
 
 @lru_cache(maxsize=16)
@@ -53,6 +46,16 @@ def vectors(mesh: Mesh) -> tuple[Floats, Floats, Floats]:
         return found
     weights, centers, points = (np.concatenate([each, np.zeros((*each.shape[:-1], 1))], axis=-1) for each in found)
     return weights, centers, points
+
+
+@lru_cache(maxsize=16)
+def skews(mesh: Mesh) -> Floats:
+    """c_− + c_+ − 2c_i of the cells across opposite faces: (cells, 2, 3), (cells, 1, 3) on the circle."""
+    _, centers, _ = vectors(mesh)
+    own = np.arange(mesh.cells)[:, None]
+    across = centers[mesh.face_cells[mesh.cell_faces].sum(axis=-1) - own] - centers[own]
+    half = mesh.cell_faces.shape[1] // 2
+    return np.ascontiguousarray(across[:, :half] + across[:, half:])
 
 
 def prolong(mesh: Mesh, density: Floats, levels: int = 1) -> Floats:

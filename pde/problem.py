@@ -11,8 +11,8 @@ from tokensphere.meshes.levels import finer_cells
 from tokensphere.meshes.mesh import Floats, Mesh
 from tokensphere.pde.attention import Attention
 from tokensphere.pde.integral import AttentionIntegral
-from tokensphere.pde.limiter import prolong
 from tokensphere.pde.march import Field, velocity_tolerance
+from tokensphere.pde.peaks import integral_with_peaks
 from tokensphere.pde.subcell import aliasing_error, kernel_levels
 
 logger = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ class AttentionFlow:
 
     A kernel narrower than a cell is integrated on ``levels`` finer levels of the limited reconstruction, as many as
     bring the error of cells taken as points below h²/10 and 1/100β; where three are not enough, a warning says what is
-    left.
+    left.  Clusters within two cells are taken as points (``peaks.split``).
 
     Raises:
         InputError: where the attention's dimension is not the mesh's.
@@ -77,12 +77,19 @@ class AttentionFlow:
 
     def field(self, density: Floats) -> Field:
         """Normal speeds (points,) of the velocity at the face points, and which method served which share of them."""
-        mean, log_normaliser = self._integral(prolong(self.mesh, density, self.levels))
+        if self.steady:
+            mean, log_normaliser = self._integral(density)
+        else:
+            mean, log_normaliser = integral_with_peaks(self.mesh, density, self.levels, self._integral, self._tilts)
         speeds = np.einsum("pd,pd->p", self._normals, mean)
         if not self.attention.normalised:
             speeds *= np.exp(log_normaliser)
         notes = {f"{name}_fraction": share for name, share in self._integral.served.items()}
         return Field(speeds, {**notes, "levels": float(self.levels)})
+
+    @cached_property
+    def _tilts(self) -> Floats:
+        return self.attention.tilts(self.mesh.face_points)
 
     @cached_property
     def _integral(self) -> AttentionIntegral:

@@ -8,7 +8,7 @@ from tokensphere.pde.flux import transport_rate
 
 def forward_euler(mesh: Mesh, density: Floats, speeds: Floats, dt: float) -> Floats:
     """ρ + dt·(−div ρv); non-negative when dt ≤ ``flux.largest_step(mesh, speeds)``."""
-    return density + dt * transport_rate(mesh, density, speeds)
+    return density + dt * transport_rate(mesh, density, speeds, dt)
 
 
 def heun(mesh: Mesh, density: Floats, first: Floats, second: Callable[[Floats], Floats], dt: float) -> Floats:

@@ -11,26 +11,27 @@ from numba import njit, prange
 
 Array = Any
 BLOCK = 512
-# A hair below 1, so that rounding cannot push a reconstructed value below zero or above twice the average.
+# A hair below 1, so that rounding cannot push a value below zero or a cell's outflow above what it holds.
 SAFE = 1.0 - 1e-11
+# A peak's sharpness is slope·bending − onset, between 0 and 1.
+SHARPNESS_SLOPE, SHARPNESS_ONSET = 4.0, 0.4
 
 
 @njit(cache=True, parallel=True)
-def limited_gradients(
+def least_squares(
     density: Array,
     neighbours: Array,
     weights: Array,
-    centers: Array,
     face_cells: Array,
     cell_faces: Array,
-    offsets: Array,
-    points: Array,
+    skews: Array,
     gradients: Array,
-    peaks: Array,
+    bendings: Array,
 ) -> None:
-    """θg with the least-squares gradient g and θ = min(1, ρ/max_q|⟨g, x_q − c_i⟩|) over the face points; sharpness.
+    """Least-squares gradients g_i, and bendings (2ρ_i − ρ_− − ρ_+ + ⟨g_i, s⟩)/(2ρ_i + ρ_− + ρ_+).
 
-    The sharpness of a peak is ``sharpness`` of the larger of the two relative second differences across opposite faces.
+    ρ_± are across opposite faces; the skew s = c_− + c_+ − 2c_i keeps a slope from passing for a bend where cells are
+    unequal. Of the two directions of a sphere's cell, the one of the larger absolute value counts.
     """
     labels, cells = density.shape
     half = cell_faces.shape[1] // 2
@@ -44,34 +45,60 @@ def limited_gradients(
                     g0 += weights[i, k, 0] * difference
                     g1 += weights[i, k, 1] * difference
                     g2 += weights[i, k, 2] * difference
-                level = g0 * centers[i, 0] + g1 * centers[i, 1] + g2 * centers[i, 2]
-                steepest = bending = 0.0
+                gradients[label, i, 0] = g0
+                gradients[label, i, 1] = g1
+                gradients[label, i, 2] = g2
+                bending = 0.0
                 for side in range(half):
                     around = 0.0
                     for k in range(side, 2 * half, half):
                         face = cell_faces[i, k]
                         around += density[label, face_cells[face, 0] + face_cells[face, 1] - i]
-                        for p in range(offsets[face], offsets[face + 1]):
-                            rise = g0 * points[p, 0] + g1 * points[p, 1] + g2 * points[p, 2] - level
-                            steepest = max(steepest, abs(rise))
-                    if around < 2.0 * own:
-                        bending = max(bending, (2.0 * own - around) / (2.0 * own + around))
-                bound = own * SAFE
-                scale = 1.0 if steepest <= bound else bound / steepest
-                peaks[label, i] = sharpness(bending)
-                gradients[label, i, 0] = g0 * scale
-                gradients[label, i, 1] = g1 * scale
-                gradients[label, i, 2] = g2 * scale
+                    if around + own > 0.0:
+                        skew = g0 * skews[i, side, 0] + g1 * skews[i, side, 1] + g2 * skews[i, side, 2]
+                        ratio = (2.0 * own - around + skew) / (2.0 * own + around)
+                        if abs(ratio) > abs(bending):
+                            bending = ratio
+                bendings[label, i] = bending
+
+
+@njit(cache=True, parallel=True)
+def limit(
+    density: Array, centers: Array, cell_faces: Array, offsets: Array, points: Array, gradients: Array
+) -> None:
+    """Scales gradients in place by θ = min(1, ρ/max_q|⟨g, x_q − c_i⟩|) over the face points x_q of the cell."""
+    labels, cells = density.shape
+    for block in prange((cells + BLOCK - 1) // BLOCK):
+        for label in range(labels):
+            for i in range(block * BLOCK, min(cells, (block + 1) * BLOCK)):
+                g0, g1, g2 = gradients[label, i, 0], gradients[label, i, 1], gradients[label, i, 2]
+                level = g0 * centers[i, 0] + g1 * centers[i, 1] + g2 * centers[i, 2]
+                steepest = 0.0
+                for k in range(cell_faces.shape[1]):
+                    for p in range(offsets[cell_faces[i, k]], offsets[cell_faces[i, k] + 1]):
+                        rise = g0 * points[p, 0] + g1 * points[p, 1] + g2 * points[p, 2] - level
+                        steepest = max(steepest, abs(rise))
+                bound = density[label, i] * SAFE
+                if steepest > bound:
+                    gradients[label, i, 0] = g0 * (bound / steepest)
+                    gradients[label, i, 1] = g1 * (bound / steepest)
+                    gradients[label, i, 2] = g2 * (bound / steepest)
 
 
 @njit(cache=True, inline="always")
 def sharpness(bending: float) -> float:
     """From 0 for a peak wider than 1.5 cells (standard deviation) to 1 for one within two cells.
 
-    ``bending`` is (2ρ_i − ρ_− − ρ_+)/(2ρ_i + ρ_− + ρ_+): about 1/(4σ²) at the top of a Gaussian σ cells wide, a third
-    where two cells share all mass equally, 1 in a lone cell.
+    The bending is about 1/(4σ²) at the top of a Gaussian σ cells wide, a third where two cells share all mass equally,
+    1 in a lone cell.
     """
-    return min(1.0, max(0.0, 4.0 * bending - 0.4))
+    return min(1.0, max(0.0, SHARPNESS_SLOPE * bending - SHARPNESS_ONSET))
+
+
+@njit(cache=True, inline="always")
+def resolved(bending: float) -> float:
+    """The share of the second difference that a cell uses: 1 − O(h²) where the density is smooth, 0 in steep flanks."""
+    return max(0.0, 1.0 - 8.0 * abs(bending))
 
 
 @njit(cache=True)
@@ -87,7 +114,7 @@ def release(speeds: Array, row: int, i: int, face: int, cell_faces: Array, cell_
     opposite = (k + count // 2) % count
     here = cell_signs[i, k] * through(speeds, row, face, offsets)
     there = cell_signs[i, opposite] * through(speeds, row, cell_faces[i, opposite], offsets)
-    return max(0.0, max(0.0, 0.5 * (here - there)) - max(0.0, here))
+    return float(max(0.0, max(0.0, 0.5 * (here - there)) - max(0.0, here)))
 
 
 @njit(cache=True)
@@ -112,7 +139,8 @@ def flattening(released: float, through: float) -> float:
 def upwind_fluxes(
     density: Array,
     gradients: Array,
-    peaks: Array,
+    bendings: Array,
+    caps: Array,
     bend: float,
     speeds: Array,
     centers: Array,
@@ -125,8 +153,9 @@ def upwind_fluxes(
 ) -> None:
     """Φ_f = Σ_q u_q⁺ ρ_first(x_q) + u_q⁻ ρ_second(x_q) + s (E_first ρ_first − E_second ρ_second), first cell to second.
 
-    ρ_i(x_q) = ρ_i + [⟨g_i, x_q − c_i⟩ + bend·(ρ_j − ρ_i − ⟨g_i, c_j − c_i⟩)], the bracket cut to ±ρ_i; s is the larger
-    sharpness of the two cells and E their ``release``.
+    ρ_i(x_q) = ρ_i + ⟨g_i, x_q − c_i⟩ + bend·r_i·(ρ_j − ρ_i − ⟨g_i, c_j − c_i⟩), r_i ``resolved``, cut to [0, cap_i ρ_i]
+    and, at a face where the flow stops on a peak, drawn to ρ_i (``flattening``); s is the larger ``sharpness`` of the
+    two cells, E ``release``.
     """
     labels = density.shape[0]
     faces = face_cells.shape[0]
@@ -136,7 +165,7 @@ def upwind_fluxes(
             row = 0 if shared else label
             for f in range(block * BLOCK, min(faces, (block + 1) * BLOCK)):
                 first, second = face_cells[f, 0], face_cells[f, 1]
-                sharp = max(peaks[label, first], peaks[label, second])
+                sharp = sharpness(max(bendings[label, first], bendings[label, second]))
                 total = 0.0
                 bent = 1.0
                 if sharp > 0.0:
@@ -145,7 +174,7 @@ def upwind_fluxes(
                     total += sharp * (out * density[label, first] - back * density[label, second])
                     bent -= sharp * flattening(out + back, through(speeds, row, f, offsets))
                 known = -1
-                own = start = g0 = g1 = g2 = 0.0
+                own = most = start = part = g0 = g1 = g2 = 0.0
                 for p in range(offsets[f], offsets[f + 1]):
                     speed = speeds[row, p]
                     upwind = 0 if speed > 0.0 else 1
@@ -154,12 +183,14 @@ def upwind_fluxes(
                         i, j = face_cells[f, upwind], face_cells[f, 1 - upwind]
                         g0, g1, g2 = gradients[label, i, 0], gradients[label, i, 1], gradients[label, i, 2]
                         own = density[label, i]
-                        start = bend * (density[label, j] - own)
-                        start -= g0 * (centers[i, 0] + bend * (centers[j, 0] - centers[i, 0]))
-                        start -= g1 * (centers[i, 1] + bend * (centers[j, 1] - centers[i, 1]))
-                        start -= g2 * (centers[i, 2] + bend * (centers[j, 2] - centers[i, 2]))
-                    rise = start + g0 * points[p, 0] + g1 * points[p, 1] + g2 * points[p, 2]
-                    total += speed * (own + bent * min(own, max(-own, rise)))
+                        most = own * caps[row, i]
+                        part = bend * resolved(bendings[label, i])
+                        start = own + part * (density[label, j] - own)
+                        start -= g0 * (centers[i, 0] + part * (centers[j, 0] - centers[i, 0]))
+                        start -= g1 * (centers[i, 1] + part * (centers[j, 1] - centers[i, 1]))
+                        start -= g2 * (centers[i, 2] + part * (centers[j, 2] - centers[i, 2]))
+                    value = start + g0 * points[p, 0] + g1 * points[p, 1] + g2 * points[p, 2]
+                    total += speed * (own + bent * (min(most, max(0.0, value)) - own))
                 fluxes[label, f] = total
 
 
