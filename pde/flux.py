@@ -94,7 +94,7 @@ def _shared_rate(mesh: Mesh, density: Floats, speeds: Floats, dt: float) -> Floa
     """``transport_rate`` of many labels that one flow moves, labels innermost: the same sums in another order."""
     turned = np.ascontiguousarray(density.T)
     slopes = np.empty((mesh.cells, mesh.dimension, len(density)))
-    bendings, rates = np.empty_like(turned), np.empty(density.shape)
+    bendings, rates = np.empty((mesh.cells, 2, len(density))), np.empty(density.shape)
     fluxes = np.empty((len(mesh.face_cells), len(density)))
     slopes_and_bendings(
         turned,

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from tokensphere.pde.transport_kernels import flattening, release, resolved, sharpness, through
+from tokensphere.pde.transport_kernels import (
+    flattening,
+    followed,
+    of_the_heavier,
+    release,
+    resolved,
+    sharpness,
+    through,
+)
 
 Array = Any
 BLOCK = 64
@@ -26,7 +34,7 @@ def slopes_and_bendings(
     slopes: Array,
     bendings: Array,
 ) -> None:
-    """Least-squares gradients (cells, d, labels) and bendings (cells, labels): ``least_squares``."""
+    """Least-squares gradients (cells, d, labels) and bendings (cells, 2, labels): ``least_squares``."""
     cells, labels = density.shape
     half = cell_faces.shape[1] // 2
     for block in prange((cells + BLOCK - 1) // BLOCK):
@@ -56,7 +64,11 @@ def slopes_and_bendings(
                     twice = 2.0 * density[i, label]
                     total = twice + around[label]
                     ratio = (twice - around[label] + rise[label]) / total if total > 0.0 else 0.0
-                    bendings[i, label] = ratio if abs(ratio) > abs(bendings[i, label]) else bendings[i, label]
+                    bendings[i, 0, label] = max(bendings[i, 0, label], ratio)
+                    bendings[i, 1, label] = max(bendings[i, 1, label], abs(ratio))
+            for axis in range(weights.shape[2]):
+                for label in range(labels):
+                    slopes[i, axis, label] *= followed(bendings[i, 1, label])
 
 
 @njit(cache=True, parallel=True)
@@ -88,7 +100,12 @@ def shared_fluxes(
             bent[:] = 1.0
             sharpest = 0.0
             for label in range(labels):
-                rise[label] = sharpness(max(bendings[first, label], bendings[second, label]))
+                rise[label] = of_the_heavier(
+                    sharpness(bendings[first, 0, label]),
+                    sharpness(bendings[second, 0, label]),
+                    density[first, label],
+                    density[second, label],
+                )
                 sharpest = max(sharpest, rise[label])
             if sharpest > 0.0:
                 out = release(speeds, 0, first, f, cell_faces, cell_signs, offsets)
@@ -102,7 +119,7 @@ def shared_fluxes(
                 upwind = 0 if speed > 0.0 else 1
                 i, j = face_cells[f, upwind], face_cells[f, 1 - upwind]
                 for label in range(labels):
-                    part[label] = bend * resolved(bendings[i, label])
+                    part[label] = bend * resolved(bendings[i, 1, label])
                     rise[label] = part[label] * (density[j, label] - density[i, label])
                 for axis in range(centers.shape[1]):
                     place = points[p, axis] - centers[i, axis]

@@ -29,8 +29,8 @@ def limited_gradient(mesh: Mesh, density: Floats) -> Floats:
 
 
 def gradients_and_bendings(mesh: Mesh, rows: Floats) -> tuple[Floats, Floats]:
-    """Least-squares gradients (labels, cells, 3) and bendings (labels, cells); see ``least_squares``."""
-    gradients, bendings = np.empty((*rows.shape, 3)), np.empty(rows.shape)
+    """Least-squares gradients (labels, cells, 3) and bendings (labels, cells, 2); see ``least_squares``."""
+    gradients, bendings = np.empty((*rows.shape, 3)), np.empty((*rows.shape, 2))
     weights = vectors(mesh)[0]
     least_squares(
         rows, mesh.neighbours, weights, mesh.face_cells, mesh.cell_faces, skews(mesh), gradients, bendings

@@ -56,7 +56,7 @@ def twin_releases(mesh, speeds):
 
 def twin_bendings(mesh, density):
     opposite = opposite_faces(mesh)
-    bending = np.zeros(mesh.cells)
+    largest, steepest = np.zeros((2, mesh.cells))
     slope = np.einsum("nmd,nm->nd", mesh.gradient_weights, density[mesh.neighbours] - density[:, None])
     for side in (0, 1):
         i, j = mesh.face_cells[:, side], mesh.face_cells[:, 1 - side]
@@ -64,18 +64,17 @@ def twin_bendings(mesh, density):
         around, twice = density[j] + density[beyond], 2 * density[i]
         skew = np.einsum("nd,nd->n", slope[i], mesh.centers[j] + mesh.centers[beyond] - 2 * mesh.centers[i])
         ratio = np.divide(twice - around + skew, twice + around, out=np.zeros_like(twice), where=twice + around > 0)
-        larger = np.zeros(mesh.cells)
-        np.maximum.at(larger, i, np.abs(ratio))
-        np.maximum.at(larger, i, np.abs(bending)[i])
-        ahead = np.abs(ratio) == larger[i]
-        bending[i[ahead]] = ratio[ahead]
-    return bending
+        np.maximum.at(largest, i, ratio)
+        np.maximum.at(steepest, i, np.abs(ratio))
+    return largest, steepest
 
 
 def twin_fluxes(mesh, density, speeds, dt=np.inf):
     """``face_fluxes`` written with numpy, cell by cell and point by point."""
     raw = np.einsum("nmd,nm->nd", mesh.gradient_weights, density[mesh.neighbours] - density[:, None])
     face = face_of_points(mesh)
+    largest, steepest = twin_bendings(mesh, density)
+    raw *= 1 - (steepest * np.clip(5 * steepest - 2, 0, 1))[:, None]
 
     def linear(side):
         i = mesh.face_cells[face, side]
@@ -88,12 +87,13 @@ def twin_fluxes(mesh, density, speeds, dt=np.inf):
     with np.errstate(divide="ignore"):
         cap = np.full(mesh.cells, 2.0) if dt == np.inf else np.clip(mesh.areas / (dt * leaving), 2, 3)
     releases = twin_releases(mesh, speeds)
-    bendings = twin_bendings(mesh, density)
-    sharp = np.clip(4 * bendings - 0.4, 0, 1)[mesh.face_cells].max(axis=1)
+    pairs = density[mesh.face_cells]
+    weights = np.divide(pairs, pairs.max(axis=1, keepdims=True), out=np.zeros_like(pairs), where=pairs > 0)
+    sharp = (weights * np.clip(4 * largest - 0.4, 0, 1)[mesh.face_cells]).max(axis=1)
     through = np.abs(np.bincount(face, speeds))
     flat = np.minimum(1, np.divide(releases.sum(axis=1), through, out=np.zeros_like(through), where=through > 0))
 
-    resolved = np.maximum(0, 1 - 8 * np.abs(bendings))
+    resolved = np.maximum(0, 1 - 8 * steepest)
 
     def values(side):
         i, rises = linear(side)
