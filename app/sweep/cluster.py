@@ -127,11 +127,15 @@ def _client(
     members: int, workers: int | None, threads: int | None, scheduler: str | None
 ) -> Iterator[tuple[Any, int | None]]:
     """A client with the threads each member gets (None: as many as its worker was started with)."""
+    import gc
     import logging
 
     import dask
     from distributed import Client, LocalCluster
 
+    # A client whose scheduler did not answer is garbage that takes distributed's lock when it is collected: were that
+    # while the next client is being made, which holds the lock, both would wait for ever.
+    gc.collect()
     for name in ("distributed", "tornado", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     if scheduler is not None:
