@@ -23,7 +23,7 @@ LIGHTER = 0.25
 """Neighbours lighter than this times a cell do not make it part of their peak; heavier ones than itself do in full."""
 
 FAINT, FULL = 1e-6, 1e-3
-"""A cell lighter than the first of these times its heaviest neighbour stays on the mesh, from the second on it counts."""
+"""A cell below the first of these times its heaviest neighbour stays on the mesh; from the second on it counts."""
 
 
 def split(mesh: Mesh, density: Floats) -> tuple[Floats, Floats, Floats]:

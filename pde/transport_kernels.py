@@ -26,9 +26,9 @@ def least_squares(
     gradients: Array,
     bendings: Array,
 ) -> None:
-    """Least-squares gradients g_i, as far as they are ``followed``, and the extremes of the bendings (2ρ_i − ρ_− − ρ_+ + ⟨g_i, s⟩)/(2ρ_i + ρ_− + ρ_+).
+    """Least-squares gradients g_i, as far as they are ``followed``, and the extremes of the bendings of each cell.
 
-    ρ_± are across opposite faces; the skew s = c_− + c_+ − 2c_i keeps a slope from passing for a bend where cells are
+    A bending is (2ρ_i − ρ_− − ρ_+ + ⟨g_i, s⟩)/(2ρ_i + ρ_− + ρ_+); ρ_± are across opposite faces; the skew s = c_− + c_+ − 2c_i keeps a slope from passing for a bend where cells are
     unequal. Of the directions of a cell, bendings[…, 0] is the largest, at least 0, and bendings[…, 1] the largest
     absolute value.
     """
