@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit, prange
 
 from tokensphere.pde.transport_kernels import (
+    SLANT,
     flattening,
     followed,
     of_the_heavier,
@@ -63,7 +64,9 @@ def slopes_and_bendings(
                 for label in range(labels):
                     twice = 2.0 * density[i, label]
                     total = twice + around[label]
-                    ratio = (twice - around[label] + rise[label]) / total if total > 0.0 else 0.0
+                    most = SLANT * density[i, label]
+                    skew = min(most, max(-most, rise[label]))
+                    ratio = (twice - around[label] + skew) / total if total > 0.0 else 0.0
                     bendings[i, 0, label] = max(bendings[i, 0, label], ratio)
                     bendings[i, 1, label] = max(bendings[i, 1, label], abs(ratio))
             for axis in range(weights.shape[2]):

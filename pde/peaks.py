@@ -10,8 +10,9 @@ import numpy as np
 from tokensphere.meshes.mesh import Floats, Mesh
 from tokensphere.pde.direct import log_sum_exp
 from tokensphere.pde.integral import AttentionIntegral
-from tokensphere.pde.limiter import gradients_and_bendings, prolong
+from tokensphere.pde.limiter import gradients_and_bendings, prolong, skews
 from tokensphere.pde.sources import log_masses
+from tokensphere.pde.transport_kernels import SLANT
 
 BLUNT, SHARP = 0.15, 0.3
 """Bendings (see ``transport_kernels.least_squares``) up to which a peak stays on the mesh and from which it is a point.
@@ -22,17 +23,16 @@ About 1/(4σ²) for a Gaussian σ cells wide; a third where two cells share the 
 LIGHTER = 0.25
 """Neighbours lighter than this times a cell do not make it part of their peak; heavier ones than itself do in full."""
 
-FAINT, FULL = 1e-6, 1e-3
-"""A cell below the first of these times its heaviest neighbour stays on the mesh; from the second on it counts."""
+FAINT, FULL = 1e-6, 1e-4
+"""A cell with less than the first of these shares of all mass stays on the mesh; from the second on it counts."""
 
 
 def split(mesh: Mesh, density: Floats) -> tuple[Floats, Floats, Floats]:
     """The density without its sharp peaks, and these as points.
 
-    A cell gives up the share of its mass that is the sharpness of its neighbourhood, itself and the cells that share a
-    face or a vertex, at the centre of mass of that neighbourhood; a lighter neighbour's sharpness counts less. Only
-    ratios of neighbouring values enter, so that a peak in a void is treated as any other, and the shares are smooth, as
-    the field has to be in time.
+    A cell is sharp where it stands out in every direction (a curve, which is narrow in one, stays on the mesh). It and
+    its neighbours, which share a face or a vertex, give up their mass at the centres of mass of their neighbourhoods.
+    The shares are smooth in the density, as the field has to be in time.
 
     Args:
         density: (cells,).
@@ -40,19 +40,16 @@ def split(mesh: Mesh, density: Floats) -> tuple[Floats, Floats, Floats]:
     Returns:
         The rest (cells,), unit vectors (k, d) and masses (k,); the density itself and no points where no peak is sharp.
     """
-    bendings = gradients_and_bendings(mesh, density[None])[1][0, :, 0]
-    sharp = _step((bendings - BLUNT) / (SHARP - BLUNT))
-    around = mesh.neighbours
-    near = sharp > 0
-    near[around[near]] = True
-    cells = np.flatnonzero(near & (density > 0))
-    around = around[cells]
+    sharp = _sharpness(mesh, density)
+    cells = np.flatnonzero(density * mesh.areas > FAINT * (density @ mesh.areas))
+    near = mesh.neighbours[cells]
+    cells = cells[(sharp[cells] > 0) | (sharp[near] > 0).any(axis=1)]
+    around = mesh.neighbours[cells]
     own, others = density[cells, None], density[around]
-    with np.errstate(over="ignore"):
-        ratios = others / own
-    shares = 1 - (1 - sharp[cells]) * (1 - _step((ratios - LIGHTER) / (1 - LIGHTER)) * sharp[around]).prod(axis=1)
-    heaviest = np.maximum(1.0, ratios.max(axis=1))
-    shares *= _step(np.log(heaviest * FAINT) / np.log(FAINT / FULL))
+    weights = _step((others / own - LIGHTER) / (1 - LIGHTER))
+    shares = 1 - (1 - sharp[cells]) * (1 - weights * sharp[around]).prod(axis=1)
+    masses = density[cells] * mesh.areas[cells] / (density @ mesh.areas)
+    shares *= _step(np.log(masses / FAINT) / np.log(FULL / FAINT))
     cells, around, others, shares = (each[shares > 0] for each in (cells, around, others, shares))
     others = np.where(around == cells[:, None], 0.0, others)
     points = density[cells, None] * mesh.centers[cells] + np.einsum("nk,nkd->nd", others, mesh.centers[around])
@@ -62,6 +59,19 @@ def split(mesh: Mesh, density: Floats) -> tuple[Floats, Floats, Floats]:
     rest = density.copy()
     rest[cells] *= 1.0 - shares
     return rest, points, shares * density[cells] * mesh.areas[cells]
+
+
+def _sharpness(mesh: Mesh, density: Floats) -> Floats:
+    """(cells,), from 0 where a cell bends less than BLUNT in some direction to 1 where more than SHARP in all."""
+    gradients, bendings = gradients_and_bendings(mesh, density[None])
+    result = np.zeros(mesh.cells)
+    cells = np.flatnonzero(bendings[0, :, 0] > BLUNT)
+    own, half = density[cells, None], mesh.cell_faces.shape[1] // 2
+    across = density[mesh.face_cells[mesh.cell_faces[cells]].sum(axis=-1) - cells[:, None]]
+    around = across[:, :half] + across[:, half:]
+    slopes = np.clip(np.einsum("nsd,nd->ns", skews(mesh)[cells], gradients[0, cells]), -SLANT * own, SLANT * own)
+    result[cells] = _step(((2 * own - around + slopes) / (2 * own + around) - BLUNT) / (SHARP - BLUNT)).prod(axis=1)
+    return result
 
 
 def _step(x: Floats) -> Floats:

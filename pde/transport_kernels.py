@@ -13,6 +13,8 @@ Array = Any
 BLOCK = 512
 # A hair below 1, so that rounding cannot push a value below zero or a cell's outflow above what it holds.
 SAFE = 1.0 - 1e-11
+# At the foot of a cliff the slope is not the cell's own: unequal cells may explain a bend of this share of its value.
+SLANT = 0.5
 
 
 @njit(cache=True, parallel=True)
@@ -28,9 +30,9 @@ def least_squares(
 ) -> None:
     """Least-squares gradients g_i, as far as they are ``followed``, and the extremes of the bendings of each cell.
 
-    A bending is (2ρ_i − ρ_− − ρ_+ + ⟨g_i, s⟩)/(2ρ_i + ρ_− + ρ_+); ρ_± are across opposite faces; the skew s = c_− + c_+ − 2c_i keeps a slope from passing for a bend where cells are
-    unequal. Of the directions of a cell, bendings[…, 0] is the largest, at least 0, and bendings[…, 1] the largest
-    absolute value.
+    A bending is (2ρ_i − ρ_− − ρ_+ + ⟨g_i, s⟩)/(2ρ_i + ρ_− + ρ_+); ρ_± are across opposite faces. The skew
+    s = c_− + c_+ − 2c_i keeps a slope from passing for a bend where cells are unequal; its term is cut to ±ρ_i/2. Of
+    the directions of a cell, bendings[…, 0] is the largest, at least 0, and bendings[…, 1] the largest absolute value.
     """
     labels, cells = density.shape
     half = cell_faces.shape[1] // 2
@@ -52,6 +54,7 @@ def least_squares(
                         around += density[label, face_cells[face, 0] + face_cells[face, 1] - i]
                     if around + own > 0.0:
                         skew = g0 * skews[i, side, 0] + g1 * skews[i, side, 1] + g2 * skews[i, side, 2]
+                        skew = min(SLANT * own, max(-SLANT * own, skew))
                         ratio = (2.0 * own - around + skew) / (2.0 * own + around)
                         largest = max(largest, ratio)
                         steepest = max(steepest, abs(ratio))
@@ -111,7 +114,7 @@ def followed(bending: float) -> float:
     There one neighbour outweighs the other side by far, as at the foot of a cluster: the gradient is the cluster's, and
     the cell, which has little, would be drained.
     """
-    return 1.0 - bending * min(1.0, max(0.0, 5.0 * bending - 2.0))
+    return 1.0 - min(1.0, bending) * min(1.0, max(0.0, 5.0 * bending - 2.0))
 
 
 @njit(cache=True, inline="always")

@@ -63,6 +63,7 @@ def twin_bendings(mesh, density):
         beyond = mesh.face_cells[opposite[:, side]].sum(axis=1) - i
         around, twice = density[j] + density[beyond], 2 * density[i]
         skew = np.einsum("nd,nd->n", slope[i], mesh.centers[j] + mesh.centers[beyond] - 2 * mesh.centers[i])
+        skew = np.clip(skew, -twice / 4, twice / 4)
         ratio = np.divide(twice - around + skew, twice + around, out=np.zeros_like(twice), where=twice + around > 0)
         np.maximum.at(largest, i, ratio)
         np.maximum.at(steepest, i, np.abs(ratio))
@@ -74,7 +75,7 @@ def twin_fluxes(mesh, density, speeds, dt=np.inf):
     raw = np.einsum("nmd,nm->nd", mesh.gradient_weights, density[mesh.neighbours] - density[:, None])
     face = face_of_points(mesh)
     largest, steepest = twin_bendings(mesh, density)
-    raw *= 1 - (steepest * np.clip(5 * steepest - 2, 0, 1))[:, None]
+    raw *= 1 - (np.minimum(1, steepest) * np.clip(5 * steepest - 2, 0, 1))[:, None]
 
     def linear(side):
         i = mesh.face_cells[face, side]
