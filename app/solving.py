@@ -40,7 +40,7 @@ def solve(
         save_at: increasing times; each is met exactly.
         method: of the attention integral: "auto", "direct", "spectral" or "tree".
         rtol: relative tolerance of the attention integral.
-        velocity_tolerance: error allowed in a velocity extrapolated in time, relative to the largest speed; h²/4
+        velocity_tolerance: error allowed in a velocity extrapolated in time, relative to the largest speed; h²/6
             when left out.
         recorders: further functions of the state to record at every step, by name.
         threads: for every parallel part; all processors when left out.

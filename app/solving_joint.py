@@ -47,7 +47,7 @@ def solve_joint(
             and ``pde.joint.content_marginal`` turns them back.  The two agree for kernels without a gauge.
         method: "spectral"; "log-safe" (exponential profile; co-rotating where there is a gauge), right relative to the
             velocity's own size; "auto" takes the spectral field up to β = 8 and where labels mix or turn.
-        velocity_tolerance: error allowed in a velocity extrapolated in time, relative to the largest speed; h²/4 when
+        velocity_tolerance: error allowed in a velocity extrapolated in time, relative to the largest speed; h²/6 when
             left out.
         recorders: further functions of the state to record at every step, by name.
         threads: for every parallel part; all processors when left out.

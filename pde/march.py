@@ -61,7 +61,7 @@ def march(
         flow: mesh and field.
         state: where to start; any state that a march has yielded continues bitwise.
         save_at: (saves,) strictly increasing times, none before ``state.time``.
-        tolerance: error allowed in an extrapolated velocity, relative to the largest speed; h²/4 when left out, so
+        tolerance: error allowed in an extrapolated velocity, relative to the largest speed; h²/6 when left out, so
             that it falls with the error in space.
 
     Raises:
@@ -80,8 +80,8 @@ def march(
 
 
 def velocity_tolerance(mesh: Mesh) -> float:
-    """The default tolerance h²/4."""
-    return mesh.width**2 / 4
+    """The default tolerance h²/6."""
+    return mesh.width**2 / 6
 
 
 def checked_saves(save_at: ArrayLike, state: State) -> Floats:

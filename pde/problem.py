@@ -30,7 +30,7 @@ class AttentionFlow:
         rtol: its relative tolerance.
 
     A kernel narrower than a cell is integrated on ``levels`` finer levels of the limited reconstruction, as many as
-    bring the error of cells taken as points below h²/4 and 1/100β; where three are not enough, a warning says what is
+    bring the error of cells taken as points below h²/6 and 1/100β; where three are not enough, a warning says what is
     left.  Clusters within two cells are taken as points (``peaks.split``).
 
     Raises:

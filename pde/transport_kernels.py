@@ -28,7 +28,7 @@ def least_squares(
     gradients: Array,
     bendings: Array,
 ) -> None:
-    """Least-squares gradients g_i, as far as they are ``followed``, and the extremes of the bendings of each cell.
+    """Least-squares gradients g_i, and the extremes of the bendings of each cell.
 
     A bending is (2ρ_i − ρ_− − ρ_+ + ⟨g_i, s⟩)/(2ρ_i + ρ_− + ρ_+); ρ_± are across opposite faces. The skew
     s = c_− + c_+ − 2c_i keeps a slope from passing for a bend where cells are unequal; its term is cut to ±ρ_i/2. Of
@@ -60,10 +60,9 @@ def least_squares(
                         steepest = max(steepest, abs(ratio))
                 bendings[label, i, 0] = largest
                 bendings[label, i, 1] = steepest
-                part = followed(steepest)
-                gradients[label, i, 0] = g0 * part
-                gradients[label, i, 1] = g1 * part
-                gradients[label, i, 2] = g2 * part
+                gradients[label, i, 0] = g0
+                gradients[label, i, 1] = g1
+                gradients[label, i, 2] = g2
 
 
 @njit(cache=True, parallel=True)
@@ -175,9 +174,9 @@ def upwind_fluxes(
 ) -> None:
     """Φ_f = Σ_q u_q⁺ ρ_first(x_q) + u_q⁻ ρ_second(x_q) + s (E_first ρ_first − E_second ρ_second), first cell to second.
 
-    ρ_i(x_q) = ρ_i + ⟨g_i, x_q − c_i⟩ + bend·r_i·(ρ_j − ρ_i − ⟨g_i, c_j − c_i⟩), r_i ``resolved``, cut to [0, cap_i ρ_i]
-    and, at a face where the flow stops on a peak, drawn to ρ_i (``flattening``); s is the ``sharpness``
-    ``of_the_heavier`` cell, E ``release``.
+    ρ_i(x_q) = ρ_i + ⟨g_i, x_q − c_i⟩ + bend·r_i·(ρ_j − ρ_i − ⟨g_i, c_j − c_i⟩), g_i as far as ``followed``, r_i
+    ``resolved``, cut to [0, cap_i ρ_i] and, at a face where the flow stops on a peak, drawn to ρ_i (``flattening``);
+    s is the ``sharpness`` ``of_the_heavier`` cell, E ``release``.
     """
     labels = density.shape[0]
     faces = face_cells.shape[0]
@@ -208,7 +207,9 @@ def upwind_fluxes(
                     if upwind != known:  # seldom within a face: its value is linear in x
                         known = upwind
                         i, j = face_cells[f, upwind], face_cells[f, 1 - upwind]
-                        g0, g1, g2 = gradients[label, i, 0], gradients[label, i, 1], gradients[label, i, 2]
+                        part = followed(bendings[label, i, 1])
+                        g0, g1 = part * gradients[label, i, 0], part * gradients[label, i, 1]
+                        g2 = part * gradients[label, i, 2]
                         own = density[label, i]
                         most = own * caps[row, i]
                         part = bend * resolved(bendings[label, i, 1])
