@@ -35,7 +35,7 @@ def slopes_and_bendings(
     slopes: Array,
     bendings: Array,
 ) -> None:
-    """Gradients (cells, d, labels), as far as they are ``followed``, and bendings (cells, 2, labels): ``least_squares``."""
+    """Gradients (cells, d, labels) as far as ``followed``, and bendings (cells, 2, labels): ``least_squares``."""
     cells, labels = density.shape
     half = cell_faces.shape[1] // 2
     for block in prange((cells + BLOCK - 1) // BLOCK):
