@@ -41,15 +41,16 @@ def split(mesh: Mesh, density: Floats) -> tuple[Floats, Floats, Floats]:
         The rest (cells,), unit vectors (k, d) and masses (k,); the density itself and no points where no peak is sharp.
     """
     sharp = _sharpness(mesh, density)
-    cells = np.flatnonzero(density * mesh.areas > FAINT * (density @ mesh.areas))
+    masses = density * mesh.areas
+    masses /= masses.sum() or 1.0
+    cells = np.flatnonzero(masses > FAINT)
     near = mesh.neighbours[cells]
     cells = cells[(sharp[cells] > 0) | (sharp[near] > 0).any(axis=1)]
     around = mesh.neighbours[cells]
     own, others = density[cells, None], density[around]
     weights = _step((others / own - LIGHTER) / (1 - LIGHTER))
     shares = 1 - (1 - sharp[cells]) * (1 - weights * sharp[around]).prod(axis=1)
-    masses = density[cells] * mesh.areas[cells] / (density @ mesh.areas)
-    shares *= _step(np.log(masses / FAINT) / np.log(FULL / FAINT))
+    shares *= _step(np.log(masses[cells] / FAINT) / np.log(FULL / FAINT))
     cells, around, others, shares = (each[shares > 0] for each in (cells, around, others, shares))
     others = np.where(around == cells[:, None], 0.0, others)
     points = density[cells, None] * mesh.centers[cells] + np.einsum("nk,nkd->nd", others, mesh.centers[around])

@@ -72,6 +72,19 @@ def test_resolved_densities_have_no_sharp_peak(mesh):
         assert len(points) == len(masses) == 0 or masses.sum() == 0
 
 
+@pytest.mark.parametrize("mesh", [circle(64), healpix(4)], ids=repr)
+def test_densities_without_mass_or_with_a_hole_in_the_numbers_pass_through(mesh):
+    one = np.zeros(mesh.cells)
+    assert split(mesh, one)[0] is one
+    bad = np.full(mesh.cells, np.nan)
+    assert split(mesh, bad)[0] is bad
+    one[7] = 3.0
+    rest, points, masses = split(mesh, one)
+    assert rest.sum() == 0
+    np.testing.assert_allclose(points, mesh.centers[7:8], atol=1e-15)
+    assert masses == 3.0 * mesh.areas[7]
+
+
 def test_the_integral_sees_a_cluster_as_the_point_it_stands_for():
     """∇log F of a cluster at rest is its place, up to a twentieth of βh²/4, the error of the cells taken for real."""
     mesh, beta = healpix(16), 60.0
