@@ -2,9 +2,10 @@
 
     python benchmarks/transport.py [--nside 64 128 256] [--pairs 7]
 
-A stage is one ρ → dρ/dt: limited gradients, upwind fluxes at every face point, divergence. Its necessary bytes: every
-input array read once and every output written once per loop, gathers counted once per element. The bandwidth is that
-of a triad a = b + s·c over arrays far larger than the caches, measured in turn with the stage.
+A stage is one ρ → dρ/dt: gradients and bendings, the largest face values that a cell can afford, upwind fluxes at every
+face point, divergence. Its necessary bytes: every input array read once and every output written once per loop, gathers
+counted once per element. The bandwidth is that of a triad a = b + s·c over arrays far larger than the caches, measured
+in turn with the stage.
 """
 
 import argparse
@@ -17,7 +18,8 @@ from numba import njit, prange
 
 from tokensphere.meshes.healpix import healpix
 from tokensphere.meshes.mesh import Mesh
-from tokensphere.pde.flux import normal_speeds, transport_rate
+from tokensphere.pde.flux import largest_step, normal_speeds, transport_rate
+from tokensphere.pde.limiter import skews
 
 TRIAD = 30_000_000
 
@@ -30,15 +32,17 @@ def triad(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
 
 
 def stage_bytes(mesh: Mesh) -> int:
-    """Bytes of one stage: what the three loops have to read and write, each element once per loop."""
-    read_by_gradients = (mesh.neighbours, mesh.gradient_weights, mesh.centers, mesh.cell_faces, mesh.face_offsets)
-    read_by_fluxes = (mesh.centers, mesh.face_cells, mesh.face_offsets)
-    read_by_divergence = (mesh.cell_faces, mesh.cell_signs, mesh.areas)
-    geometry = sum(array.nbytes for array in (*read_by_gradients, *read_by_fluxes, *read_by_divergence))
-    points = 2 * mesh.face_points.nbytes
+    """Bytes of one stage: what its four loops have to read and write, each element once per loop."""
+    read = (
+        (mesh.neighbours, mesh.gradient_weights, mesh.face_cells, mesh.cell_faces, skews(mesh)),
+        (mesh.cell_faces, mesh.cell_signs, mesh.face_offsets, mesh.areas),
+        (mesh.centers, mesh.face_cells, mesh.face_offsets, mesh.face_points),
+        (mesh.cell_faces, mesh.cell_signs, mesh.areas),
+    )
+    geometry = sum(array.nbytes for loop in read for array in loop)
     cells, faces, speeds = 8 * mesh.cells, 8 * len(mesh.face_cells), 8 * len(mesh.face_points)
-    gradients = 2 * 3 * cells  # written once, read once
-    return geometry + points + gradients + 2 * cells + 2 * faces + speeds + cells
+    density, shapes, caps, rates = 2 * cells, 2 * (3 + 2) * cells, 2 * cells, cells
+    return geometry + density + shapes + caps + rates + 2 * faces + 2 * speeds
 
 
 def seconds(function: Callable[[], object]) -> float:
@@ -61,9 +65,10 @@ def main() -> None:
         mesh = healpix(nside)
         density = 1 + mesh.centers[:, 0] / 2
         speeds = normal_speeds(mesh, np.cross([0.6, 0.0, 0.8], mesh.face_points))
-        transport_rate(mesh, density, speeds)
+        dt = largest_step(mesh, speeds)
+        transport_rate(mesh, density, speeds, dt)
         pairs = [
-            (seconds(lambda m=mesh, d=density, s=speeds: transport_rate(m, d, s)), seconds(lambda: triad(a, b, c)))
+            (seconds(lambda m=mesh, d=density, s=speeds, t=dt: transport_rate(m, d, s, t)), seconds(lambda: triad(a, b, c)))
             for _ in range(given.pairs)
         ]
         bandwidth = 3 * a.nbytes / statistics.median(pair[1] for pair in pairs)

@@ -5,13 +5,10 @@ import numpy as np
 from tokensphere.meshes.mesh import Floats, Mesh
 from tokensphere.pde.label_kernels import shared_divergence, shared_fluxes, slopes_and_bendings
 from tokensphere.pde.limiter import gradients_and_bendings, skews, vectors
-from tokensphere.pde.transport_kernels import SAFE, divergence, outflows, upwind_fluxes
+from tokensphere.pde.transport_kernels import divergence, largest_values, outflows, upwind_fluxes
 
 BEND = 1 / 6
 """Share of the second difference across a face in its value: van Leer's κ = 1/3, third order on a regular mesh."""
-
-CAPS = (2.0, 3.0)
-"""Face values may reach 3 averages, or 2 where a step at the outflow bound can afford no more."""
 
 MANY_LABELS = 16
 """From here on labels that share one flow are worth transposing for."""
@@ -66,12 +63,10 @@ def face_fluxes(mesh: Mesh, density: Floats, speeds: Floats, dt: float = np.inf)
 
 
 def _caps(mesh: Mesh, flows: Floats, dt: float) -> Floats:
-    """C = area/(dt·outflow) between 2 and 3: the largest face value, in units of the average, for which ρ stays ≥ 0."""
-    if dt == np.inf:
-        return np.full((len(flows), mesh.cells), CAPS[0] * SAFE)
-    with np.errstate(divide="ignore"):
-        result: Floats = np.clip(mesh.areas / (dt * outflow(mesh, flows)), *CAPS) * SAFE
-    return result
+    """C (rows, cells): the largest face value, in units of the average, for which ρ stays ≥ 0; from 2 to 3."""
+    caps = np.empty((len(flows), mesh.cells))
+    largest_values(flows, mesh.cell_faces, mesh.cell_signs, mesh.face_offsets, mesh.areas, dt, caps)
+    return caps
 
 
 def transport_rate(mesh: Mesh, density: Floats, speeds: Floats, dt: float = np.inf) -> Floats:

@@ -235,26 +235,48 @@ def divergence(fluxes: Array, cell_faces: Array, cell_signs: Array, areas: Array
                 rates[label, i] = -total / areas[i]
 
 
+@njit(cache=True)
+def leaving(speeds: Array, row: int, i: int, cell_faces: Array, cell_signs: Array, offsets: Array) -> float:
+    """Σ_q max(±u_q, 0) over every face point of cell i, plus the ``release`` of its faces."""
+    half = cell_faces.shape[1] // 2
+    total = 0.0
+    for k in range(half):
+        here = there = 0.0
+        for p in range(offsets[cell_faces[i, k]], offsets[cell_faces[i, k] + 1]):
+            speed = cell_signs[i, k] * speeds[row, p]
+            here += speed
+            total += max(speed, 0.0)
+        for p in range(offsets[cell_faces[i, k + half]], offsets[cell_faces[i, k + half] + 1]):
+            speed = cell_signs[i, k + half] * speeds[row, p]
+            there += speed
+            total += max(speed, 0.0)
+        middle = 0.5 * (here - there)
+        total += max(0.0, max(0.0, middle) - max(0.0, here))
+        total += max(0.0, max(0.0, -middle) - max(0.0, there))
+    return total
+
+
 @njit(cache=True, parallel=True)
 def outflows(speeds: Array, cell_faces: Array, cell_signs: Array, offsets: Array, result: Array) -> None:
-    """Σ_q max(±u_q, 0) over every face point of every cell, plus the ``release`` of its faces."""
+    """The most that can leave every cell (labels, cells) per unit time, in volume: ``leaving``."""
     labels, cells = result.shape
-    half = cell_faces.shape[1] // 2
     for block in prange((cells + BLOCK - 1) // BLOCK):
         for label in range(labels):
             for i in range(block * BLOCK, min(cells, (block + 1) * BLOCK)):
-                total = 0.0
-                for k in range(half):
-                    here = there = 0.0
-                    for p in range(offsets[cell_faces[i, k]], offsets[cell_faces[i, k] + 1]):
-                        speed = cell_signs[i, k] * speeds[label, p]
-                        here += speed
-                        total += max(speed, 0.0)
-                    for p in range(offsets[cell_faces[i, k + half]], offsets[cell_faces[i, k + half] + 1]):
-                        speed = cell_signs[i, k + half] * speeds[label, p]
-                        there += speed
-                        total += max(speed, 0.0)
-                    middle = 0.5 * (here - there)
-                    total += max(0.0, max(0.0, middle) - max(0.0, here))
-                    total += max(0.0, max(0.0, -middle) - max(0.0, there))
-                result[label, i] = total
+                result[label, i] = leaving(speeds, label, i, cell_faces, cell_signs, offsets)
+
+
+@njit(cache=True, parallel=True)
+def largest_values(
+    speeds: Array, cell_faces: Array, cell_signs: Array, offsets: Array, areas: Array, dt: float, caps: Array
+) -> None:
+    """The largest face value, in units of the average, for which no cell loses more than it has in dt.
+
+    area/(dt·outflow), but at least 2, which a step within the outflow bound can afford, and at most 3.
+    """
+    labels, cells = caps.shape
+    for block in prange((cells + BLOCK - 1) // BLOCK):
+        for label in range(labels):
+            for i in range(block * BLOCK, min(cells, (block + 1) * BLOCK)):
+                lost = dt * leaving(speeds, label, i, cell_faces, cell_signs, offsets)
+                caps[label, i] = SAFE * (3.0 if 3.0 * lost <= areas[i] else max(2.0, areas[i] / lost))

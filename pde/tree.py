@@ -21,8 +21,8 @@ LARGEST_LEAF = 8
 SMALLEST_PART = 16
 TASKS = 32
 """Parts of the work, dealt out to threads: their number is fixed, so that results do not depend on the threads."""
-OMISSION, TRUNCATION = 0.04, 0.18
-"""Parts of rtol for nodes and for sources left out of F, and for the error of each of the two rules of truncation."""
+OMISSION, TRUNCATION = 0.04, 0.36
+"""Parts of rtol for nodes and for sources left out of F each, and for the error of all expansions."""
 MINOR_SHARE = 1000.0
 """Sources that hold this many rtol of F together are summed in single precision, with errors of 5e-5 at most: another
 0.05 rtol. In all log F is off by at most rtol/2 and the mean by at most twice that."""

@@ -17,18 +17,20 @@ import math
 import numpy as np
 from numba import njit
 
+from tokensphere.pde.tree_kernels import KERNEL
+
 FIRST_LEVEL = 4
-RESOLVED_SPREAD = 12.0
-RESOLVED_RANGE, MINOR_RANGE = 1.2, 2.4
+SPREAD = 12.0
+RANGE, SLOPE, LARGEST_RANGE = 1.8, 0.12, 3.5
 MINOR = -8.0
-"""A node is opened no further once ⟨z0, y⟩ varies by at most ± the spread in it and ⟨dz, y⟩ by at most ± the range;
-where its share of F is at most e^MINOR, so that few terms do, the range may be larger."""
+"""A node is opened no further once ⟨z0, y⟩ varies by at most ± the spread in it, or it holds at most e^MINOR of F, and
+⟨dz, y⟩ by at most ± a range, which grows as the node holds less of F, since few terms do then."""
 LN2 = math.log(2.0)
 # columns of the array of nodes: the centre y0 (3), the axis ŷ (3), then
 RADIUS, WIDTH, THICKNESS = 6, 7, 8
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def masses_up(points, log_masses, levels, weights):
     """weights (nodes, 4): log M and the centre of mass of every node, from the leaves up; points (3, m)."""
     n = points.shape[1]
@@ -64,18 +66,15 @@ def masses_up(points, log_masses, levels, weights):
                 weights[node, 1], weights[node, 2], weights[node, 3] = 0.0, 0.0, 0.0
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def node_exponent(tilt, weights, node):
     """log M + ⟨tilt, centre of mass⟩: at most the node's log F(tilt) (Jensen)."""
     return weights[node, 0] + (tilt[0] * weights[node, 1] + tilt[1] * weights[node, 2] + tilt[2] * weights[node, 3])
 
 
-@njit(cache=True)
-def walk(tilt, reach, targets, sources, nodes, weights, levels, omission, kept, upper, frontier, following):
-    """Fill kept (nodes that matter) and upper (u_S − L); returns their number, L and ȳ (3 numbers).
-
-    targets, sources: their numbers, by which the size of the nodes is balanced.
-    """
+@njit(**KERNEL)
+def walk(tilt, reach, nodes, weights, levels, omission, kept, upper, frontier, following):
+    """Fill kept (nodes that matter) and upper (u_S − L); returns their number, L and ȳ (3 numbers)."""
     size2 = tilt[0] * tilt[0] + tilt[1] * tilt[1] + tilt[2] * tilt[2]
     first_level = min(FIRST_LEVEL, levels)
     waiting = 1 << first_level
@@ -120,10 +119,10 @@ def walk(tilt, reach, targets, sources, nodes, weights, levels, omission, kept, 
             distance = math.sqrt((y0 - m0) ** 2 + (y1 - m1) ** 2 + (y2 - m2) ** 2) + nodes[node, RADIUS]
             if bound + reach * distance <= threshold:
                 continue
-            range_ = RESOLVED_RANGE if bound + reach * distance > MINOR else MINOR_RANGE
-            if (sources >> level) < targets:  # evaluation at the targets dominates: rather more terms than more nodes
-                range_ *= 1.42
-            if level < levels and (spread > RESOLVED_SPREAD or reach * nodes[node, RADIUS] > range_):
+            share = node_exponent(tilt, weights, node) - lower + reach * distance
+            range_ = min(RANGE - SLOPE * min(share, 0.0), LARGEST_RANGE)
+            varied = spread > SPREAD and bound + reach * distance > MINOR
+            if level < levels and (varied or reach * nodes[node, RADIUS] > range_):
                 following[opened] = 2 * node + 1
                 following[opened + 1] = 2 * node + 2
                 opened += 2
@@ -159,7 +158,7 @@ def walk(tilt, reach, targets, sources, nodes, weights, levels, omission, kept, 
     return left, lower, m0, m1, m2
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def level_of(node):
     """Level of a node in heap order."""
     level = 0
