@@ -12,6 +12,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numba import njit, prange
@@ -67,10 +68,8 @@ def main() -> None:
         speeds = normal_speeds(mesh, np.cross([0.6, 0.0, 0.8], mesh.face_points))
         dt = largest_step(mesh, speeds)
         transport_rate(mesh, density, speeds, dt)
-        pairs = [
-            (seconds(lambda m=mesh, d=density, s=speeds, t=dt: transport_rate(m, d, s, t)), seconds(lambda: triad(a, b, c)))
-            for _ in range(given.pairs)
-        ]
+        stage_of = partial(transport_rate, mesh, density, speeds, dt)
+        pairs = [(seconds(stage_of), seconds(lambda: triad(a, b, c))) for _ in range(given.pairs)]
         bandwidth = 3 * a.nbytes / statistics.median(pair[1] for pair in pairs)
         ideal = stage_bytes(mesh) / bandwidth
         stage = statistics.median(pair[0] for pair in pairs)
