@@ -1,5 +1,7 @@
 """The tree against the plain log-sum-exp at any dynamic range, and the bounds it rests on."""
 
+from math import factorial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,8 +15,8 @@ from tokensphere.meshes.healpix import healpix
 from tokensphere.pde import threads
 from tokensphere.pde.sources import bisect, enclose
 from tokensphere.pde.tree import TreePlan
-from tokensphere.pde.tree_blocks import frames
-from tokensphere.pde.tree_kernels import exponential, single_exponential
+from tokensphere.pde.tree_groups import choose_degrees, frames
+from tokensphere.pde.tree_kernels import THIRD_DEGREES, exponential, single_exponential
 from tokensphere.pde.tree_orders import HIGHEST_DEGREE, exponential_orders
 from tokensphere.pde.tree_walk import masses_up, walk
 
@@ -199,7 +201,7 @@ def test_the_bounds_of_the_walk_hold(
     kept, first, second = (np.empty(room, dtype=np.int64) for _ in range(3))
     upper = np.empty(room)
     found, lower, *middle = walk(
-        center, reach, 20, count, nodes, weights, tree.levels, omission, kept, upper, first, second
+        center, reach, nodes, weights, tree.levels, omission, kept, upper, first, second
     )
     rounding = 1e-14 * (1.0 + beta + dynamic)
     exponents = tilts @ tree.points.T + log_masses
@@ -261,6 +263,32 @@ def test_polynomials_keep_their_error_bounds() -> None:
     assert np.abs(np.polynomial.polynomial.polyval(x, orders.coefficients[20, 4]) - np.exp(x)).max() > 0.5 * (
         orders.value_errors[20, 4]
     )
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-6, 1e-10])
+@pytest.mark.parametrize(("range_", "third"), [(0.05, 0.0), (0.7, 0.01), (2.5, 0.003), (4.0, 0.01)])
+def test_chosen_degrees_keep_the_error_they_claim(range_: float, third: float, tolerance: float) -> None:
+    """Σ_k P_k(x) u^k/k! against e^{x+u} on |x| ≤ c, |u| ≤ d, with its derivatives in x and in u."""
+    orders, degrees = exponential_orders(), np.empty((1, THIRD_DEGREES), dtype=np.int64)
+    radius, stretch = 0.3, 0.01
+    row, claimed = choose_degrees(
+        (orders.value_errors, orders.slope_errors), radius, range_, third, stretch, tolerance, degrees, 0
+    )
+    assert row >= 0
+    assert claimed <= tolerance
+    x, u = np.meshgrid(np.linspace(-range_, range_, 101), np.linspace(-third, third, 11))
+    error, kept, kept_below = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x)
+    for k, degree in enumerate(degrees[0][degrees[0] >= 0]):
+        power = np.abs(u) ** k / factorial(k)
+        below = np.abs(u) ** (k - 1) / factorial(k - 1) if k > 0 else 0.0
+        coefficients = orders.coefficients[row, degree]
+        value = np.polynomial.polynomial.polyval(x, coefficients) - np.exp(x)
+        slope = np.polynomial.polynomial.polyval(x, np.polynomial.polynomial.polyder(coefficients)) - np.exp(x)
+        error += (power + stretch * below) * (np.abs(value) + radius * np.abs(slope))
+        kept, kept_below = kept + u**k / factorial(k), kept_below + (u ** (k - 1) / factorial(k - 1) if k > 0 else 0.0)
+    # what is left out of ∇F is carried by unit vectors, but for the third coordinate
+    left_out = (1.0 + stretch) * np.abs(np.exp(u) - kept) + stretch * np.abs(np.exp(u) - kept_below)
+    assert (error + left_out * np.exp(x)).max() <= claimed
 
 
 @pytest.mark.parametrize("axis", [AXIS, np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0])])
