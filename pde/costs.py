@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 def tree_cost(sources: int, targets: int, concentration: float) -> float:
     """Tree sum over the sphere at β‖B‖ = concentration: a kernel that holds fewer cells is cheaper."""
-    return float(targets * (1.0 + 7.0 * (sources / 49152.0) ** 0.55 * (concentration / 100.0) ** -0.6))
+    return float(targets * (1.0 + 1.8 * (sources / 49152.0) ** 0.4 * (concentration / 100.0) ** -0.8))
 
 
 def spectral_cost(attention: Attention, points: int) -> float:

@@ -12,7 +12,7 @@ Blocks = tuple[Integers, Integers, Array, Array, Array, Array]
 
 REACH = 1.2
 """Blocks have |z − z0| ≤ REACH √|z0|: e^{⟨z, ·⟩} is about 1/√|z| wide, so that blocks see about the same sources."""
-SMALLEST_BLOCK = 100
+SMALLEST_BLOCK = 200
 FIRST_LEVEL = 6  # at least 64 blocks, to have work for all threads
 
 
