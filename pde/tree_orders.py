@@ -44,6 +44,9 @@ def exponential_orders() -> ExponentialOrders:
     ranges = SMALLEST_RANGE * 2.0 ** (np.arange(RANGES) / RANGES_PER_OCTAVE)
     series = np.arange(degrees + 30)
     terms = iv(series, ranges[:, None]) * np.where(series == 0, 1.0, 2.0)
+    powers = np.zeros((degrees, degrees))  # of T_n, row by row
+    for n in range(degrees):
+        powers[n, : n + 1] = chebyshev.cheb2poly(np.eye(degrees)[n, : n + 1])
     coefficients = np.zeros((RANGES, degrees, degrees))
     value_errors, slope_errors = np.zeros((RANGES, degrees)), np.zeros((RANGES, degrees))
     for q, c in enumerate(ranges):
@@ -52,8 +55,7 @@ def exponential_orders() -> ExponentialOrders:
             kept = np.zeros(len(series))
             kept[: p + 1] = c * chebyshev.chebint(terms[q, :p]) if p else 0.0
             kept[0] = terms[q, 0]
-            converted = chebyshev.cheb2poly(kept[: p + 1])
-            coefficients[q, p, : len(converted)] = converted / c ** np.arange(len(converted))
+            coefficients[q, p] = (kept[:degrees] @ powers) / c ** np.arange(degrees)
             value_errors[q, p] = np.abs(terms[q] - kept).sum() + rounding
             slope_errors[q, p] = terms[q, p:].sum() + rounding / c
     binomials = np.array([[float(math.comb(n, i)) for i in range(degrees)] for n in range(degrees)])
