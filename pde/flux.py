@@ -5,10 +5,13 @@ import numpy as np
 from tokensphere.meshes.mesh import Floats, Mesh
 from tokensphere.pde.label_kernels import shared_divergence, shared_fluxes, slopes_and_bendings
 from tokensphere.pde.limiter import gradients_and_bendings, skews, vectors
-from tokensphere.pde.transport_kernels import divergence, largest_values, outflows, upwind_fluxes
+from tokensphere.pde.transport_kernels import SAFE, divergence, outflows, upwind_fluxes
 
 BEND = 1 / 6
 """Share of the second difference across a face in its value: van Leer's κ = 1/3, third order on a regular mesh."""
+
+CAPS = (2.0, 3.0)
+"""Face values may reach 3 averages, or 2 where a step at the outflow bound can afford no more."""
 
 MANY_LABELS = 16
 """From here on labels that share one flow are worth transposing for."""
@@ -23,7 +26,9 @@ def normal_speeds(mesh: Mesh, vectors: Floats) -> Floats:
     return result
 
 
-def face_fluxes(mesh: Mesh, density: Floats, speeds: Floats, dt: float = np.inf) -> Floats:
+def face_fluxes(
+    mesh: Mesh, density: Floats, speeds: Floats, dt: float = np.inf, leaving: Floats | None = None
+) -> Floats:
     """Mass per unit time through each face, first cell to second, upwind at every face point: (…, faces).
 
     The value at x_q of the cell i upwind of j is ρ_i + ⟨g_i, x_q − c_i⟩ + ⅙r_i(ρ_j − ρ_i − ⟨g_i, c_j − c_i⟩), cut to
@@ -38,6 +43,7 @@ def face_fluxes(mesh: Mesh, density: Floats, speeds: Floats, dt: float = np.inf)
         density: (…, cells) non-negative averages per unit area.
         speeds: (points,), or (…, points) with one row per label.
         dt: the step that the fluxes are for.
+        leaving: (…, cells) the ``outflow`` of the speeds, where it is known.
     """
     rows = np.ascontiguousarray(density).reshape(-1, mesh.cells)
     flows = np.ascontiguousarray(speeds).reshape(-1, len(mesh.face_points))
@@ -48,7 +54,7 @@ def face_fluxes(mesh: Mesh, density: Floats, speeds: Floats, dt: float = np.inf)
         rows,
         gradients,
         bendings,
-        _caps(mesh, flows, dt),
+        _caps(mesh, flows, dt, leaving),
         BEND,
         flows,
         centers,
@@ -62,18 +68,21 @@ def face_fluxes(mesh: Mesh, density: Floats, speeds: Floats, dt: float = np.inf)
     return fluxes.reshape(*density.shape[:-1], -1)
 
 
-def _caps(mesh: Mesh, flows: Floats, dt: float) -> Floats:
-    """C (rows, cells): the largest face value, in units of the average, for which ρ stays ≥ 0; from 2 to 3."""
-    caps = np.empty((len(flows), mesh.cells))
-    largest_values(flows, mesh.cell_faces, mesh.cell_signs, mesh.face_offsets, mesh.areas, dt, caps)
-    return caps
+def _caps(mesh: Mesh, flows: Floats, dt: float, leaving: Floats | None) -> Floats:
+    """C = area/(dt·outflow) between 2 and 3: the largest face value, in units of the average, for which ρ stays ≥ 0."""
+    leaving = outflow(mesh, flows) if leaving is None else leaving.reshape(len(flows), -1)
+    with np.errstate(divide="ignore"):
+        result: Floats = np.clip(mesh.areas / (dt * leaving), *CAPS) * SAFE
+    return result
 
 
-def transport_rate(mesh: Mesh, density: Floats, speeds: Floats, dt: float = np.inf) -> Floats:
+def transport_rate(
+    mesh: Mesh, density: Floats, speeds: Floats, dt: float = np.inf, leaving: Floats | None = None
+) -> Floats:
     """dρ/dt = −div(ρ v) of the cell averages (…, cells); see ``face_fluxes``."""
     if density.ndim == 2 and len(density) >= MANY_LABELS and speeds.ndim == 1:
-        return _shared_rate(mesh, density, np.ascontiguousarray(speeds), dt)
-    fluxes = face_fluxes(mesh, density, speeds, dt)
+        return _shared_rate(mesh, density, np.ascontiguousarray(speeds), dt, leaving)
+    fluxes = face_fluxes(mesh, density, speeds, dt, leaving)
     rates = np.empty_like(density, order="C")
     divergence(
         fluxes.reshape(-1, fluxes.shape[-1]),
@@ -85,7 +94,7 @@ def transport_rate(mesh: Mesh, density: Floats, speeds: Floats, dt: float = np.i
     return rates
 
 
-def _shared_rate(mesh: Mesh, density: Floats, speeds: Floats, dt: float) -> Floats:
+def _shared_rate(mesh: Mesh, density: Floats, speeds: Floats, dt: float, leaving: Floats | None) -> Floats:
     """``transport_rate`` of many labels that one flow moves, labels innermost: the same sums in another order."""
     turned = np.ascontiguousarray(density.T)
     slopes = np.empty((mesh.cells, mesh.dimension, len(density)))
@@ -105,7 +114,7 @@ def _shared_rate(mesh: Mesh, density: Floats, speeds: Floats, dt: float) -> Floa
         turned,
         slopes,
         bendings,
-        _caps(mesh, speeds[None], dt)[0],
+        _caps(mesh, speeds[None], dt, leaving)[0],
         BEND,
         speeds[None],
         mesh.centers,
@@ -134,6 +143,10 @@ def outflow(mesh: Mesh, speeds: Floats) -> Floats:
 
 def largest_step(mesh: Mesh, speeds: Floats) -> float:
     """The largest dt with dt·outflow ≤ area/2 in every cell (inf at rest): a forward Euler step stays ≥ 0."""
-    rates = outflow(mesh, speeds) / mesh.areas
-    fastest = float(rates.max())
+    return step_within(mesh, outflow(mesh, speeds))
+
+
+def step_within(mesh: Mesh, leaving: Floats) -> float:
+    """``largest_step`` of speeds whose outflow (…, cells) is known."""
+    fastest = float((leaving / mesh.areas).max())
     return 0.5 / fastest if fastest > 0 else np.inf

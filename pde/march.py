@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.mesh import Floats, Mesh
 from tokensphere.pde.errors import StalledStepError
-from tokensphere.pde.flux import largest_step
+from tokensphere.pde.flux import largest_step, outflow, step_within
 from tokensphere.pde.guards import check_density, check_finite, fastest_cell, masses
 from tokensphere.pde.state import Field as Field
 from tokensphere.pde.state import Flow as Flow
@@ -166,22 +166,26 @@ def _substeps(flow: Flow, state: State, trial: _Trial) -> tuple[Floats, Floats]:
     """The density at the end of the trial and the speeds its last stage used; _TooFastError if a stage is."""
     density, first = state.density, state.history_speeds[0]
     dt = trial.length / trial.parts
-    used = [first]
-
-    def bounded(speeds: Floats) -> Floats:
-        allowed = largest_step(flow.mesh, speeds)
-        if dt > allowed:
-            raise _TooFastError(allowed)
-        used[0] = speeds
-        return speeds
-
     if trial.exact:
-        return heun(flow.mesh, density, first, lambda stage: bounded(flow.field(stage).speeds), dt), used[0]
+        used = [first]
+
+        def bounded(stage: Floats) -> Floats:
+            used[0] = flow.field(stage).speeds
+            allowed = largest_step(flow.mesh, used[0])
+            if dt > allowed:
+                raise _TooFastError(allowed)
+            return used[0]
+
+        return heun(flow.mesh, density, first, bounded, dt), used[0]
+    before = outflow(flow.mesh, first)
     for part in range(trial.parts):
-        second = first if flow.steady else bounded(_extrapolated(state, state.time + (part + 1) * dt))
-        density = heun(flow.mesh, density, first, lambda _, speeds=second: speeds, dt)  # type: ignore[misc]
-        first = second
-    return density, used[0]
+        second = first if flow.steady else _extrapolated(state, state.time + (part + 1) * dt)
+        after = before if flow.steady else outflow(flow.mesh, second)
+        if dt > step_within(flow.mesh, after):
+            raise _TooFastError(step_within(flow.mesh, after))
+        density = heun(flow.mesh, density, first, lambda _, speeds=second: speeds, dt, (before, after))  # type: ignore[misc]
+        first, before = second, after
+    return density, first
 
 
 def _judged(

@@ -264,19 +264,3 @@ def outflows(speeds: Array, cell_faces: Array, cell_signs: Array, offsets: Array
         for label in range(labels):
             for i in range(block * BLOCK, min(cells, (block + 1) * BLOCK)):
                 result[label, i] = leaving(speeds, label, i, cell_faces, cell_signs, offsets)
-
-
-@njit(cache=True, parallel=True)
-def largest_values(
-    speeds: Array, cell_faces: Array, cell_signs: Array, offsets: Array, areas: Array, dt: float, caps: Array
-) -> None:
-    """The largest face value, in units of the average, for which no cell loses more than it has in dt.
-
-    area/(dt·outflow), but at least 2, which a step within the outflow bound can afford, and at most 3.
-    """
-    labels, cells = caps.shape
-    for block in prange((cells + BLOCK - 1) // BLOCK):
-        for label in range(labels):
-            for i in range(block * BLOCK, min(cells, (block + 1) * BLOCK)):
-                lost = dt * leaving(speeds, label, i, cell_faces, cell_signs, offsets)
-                caps[label, i] = SAFE * (3.0 if 3.0 * lost <= areas[i] else max(2.0, areas[i] / lost))
