@@ -1,6 +1,7 @@
 """One run from its configuration to its folder: march, record, save, checkpoint, stop when asked, sum up."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -148,6 +149,8 @@ def _note_changes(old: Checkpoint) -> None:
 def _march(run: _Run, clock: Stopwatch, update: Update, stop: Callable[[], bool]) -> Outcome:
     layout, plan, path = layout_of(run.task, run.checkpoint), run.checkpoint.plan, run.folder.path
     began, last = time.perf_counter(), -np.inf
+    if run.config.output.figures:
+        threading.Thread(target=_load_figures).start()
     state = good = run.checkpoint.state
     try:
         for state in march(run.task.flow, state, plan):  # noqa: B020
@@ -184,6 +187,11 @@ def _put_out(run: _Run, state: State, layout: Layout, clock: Stopwatch) -> None:
 
             # The field at a save is at hand now; evaluating it anew for the summary would take seconds.
             run.compressions[state.saved] = largest_compression(run.task.mesh, state.history_speeds[0])
+
+
+def _load_figures() -> None:
+    """Load what figures need while the march computes: half a second that would follow it."""
+    from tokensphere import report as report
 
 
 def _draw(folder: RunFolder, config: Config) -> None:

@@ -167,7 +167,7 @@ def _substeps(flow: Flow, state: State, trial: _Trial) -> tuple[Floats, Floats]:
     density, first = state.density, state.history_speeds[0]
     dt = trial.length / trial.parts
     if trial.exact:
-        used = [first]
+        used: list[Floats] = [first]
 
         def bounded(stage: Floats) -> Floats:
             used[0] = flow.field(stage).speeds
