@@ -227,7 +227,9 @@ def _extrapolated(state: State, time: float) -> Floats:
     weights = np.array(
         [np.prod((time - np.delete(times, k)) / (times[k] - np.delete(times, k))) for k in range(len(times))]
     )
-    result: Floats = np.tensordot(weights, state.history_speeds, axes=1)
+    result: Floats = weights[0] * state.history_speeds[0]
+    for weight, speeds in zip(weights[1:], state.history_speeds[1:], strict=True):
+        result += weight * speeds
     return result
 
 
