@@ -86,7 +86,7 @@ class SpectralField:
     Attributes:
         mesh: where the density lives.
         levels: levels down the limited reconstruction is prolonged before it is analysed.
-        peaks: whether the velocity that all labels share takes clusters within two cells as points (``peaks.split``).
+        peaks: whether the field that all labels share takes clusters within two cells as points (``peaks.split``).
         mix: the label part of the kernel.
         basis: the content part.
         rotations: Q (labels, d, d) of the fixed frame, None in co-rotating coordinates (and for Q ≡ I).
@@ -107,25 +107,26 @@ class SpectralField:
         """Coefficients (r, count) of the combinations of slices that the kernel needs."""
         fine = finer(self.mesh, self.levels)
         if self.rotations is None and self.mix.shared:
-            marginal = prolong(self.mesh, np.asarray(self.mix.gather(density), np.float64), self.levels)
-            return self.basis.analyse(fine.centers, marginal * fine.areas)
+            return self._common(np.asarray(self.mix.gather(density), np.float64))
         masses = prolong(self.mesh, density, self.levels) * fine.areas
         if self.rotations is None:
             return self.basis.analyse(fine.centers, np.asarray(self.mix.gather(masses), np.float64))
         slices = self.basis.analyse(fine.centers, masses)
         return self.mix.gather(self.basis.turn(slices, self.rotations))
 
-    def vectors(self, density: Array, points: Array) -> Array:
-        if self.rotations is not None:
-            return self.basis.gradients(self._turned_back(density), points)
-        if not (self.peaks and self.mix.shared):
-            return np.asarray(self.mix.scatter(self.basis.gradients(self.combinations(density), points)))
-        rest, places, masses = split(self.mesh, np.asarray(self.mix.gather(density), np.float64)[0])
+    def _common(self, marginal: Array) -> Coefficients:
+        """Coefficients (1, count) of the marginal of u (1, cells) that all labels feel."""
         fine = finer(self.mesh, self.levels)
+        if not self.peaks:
+            return self.basis.analyse(fine.centers, prolong(self.mesh, marginal, self.levels) * fine.areas)
+        rest, places, masses = split(self.mesh, marginal[0])
         found = self.basis.analyse(fine.centers, prolong(self.mesh, rest[None], self.levels) * fine.areas)
-        if len(masses):
-            found = found + self.basis.analyse(places, masses[None])
-        return np.asarray(self.basis.gradients(found, points)[0])
+        return found + self.basis.analyse(places, masses[None]) if len(masses) else found
+
+    def vectors(self, density: Array, points: Array) -> Array:
+        if self.rotations is None:
+            return np.asarray(self.mix.scatter(self.basis.gradients(self.combinations(density), points)))
+        return self.basis.gradients(self._turned_back(density), points)
 
     def potential(self, density: Array, points: Array) -> Array:
         if self.rotations is None:
