@@ -86,7 +86,7 @@ class SpectralField:
     Attributes:
         mesh: where the density lives.
         levels: levels down the limited reconstruction is prolonged before it is analysed.
-        peaks: whether the field that all labels share takes clusters within two cells as points (``peaks.split``).
+        peaks: whether clusters within two cells are taken as points (``peaks.split``).
         mix: the label part of the kernel.
         basis: the content part.
         rotations: Q (labels, d, d) of the fixed frame, None in co-rotating coordinates (and for Q ≡ I).
@@ -108,11 +108,24 @@ class SpectralField:
         fine = finer(self.mesh, self.levels)
         if self.rotations is None and self.mix.shared:
             return self._common(np.asarray(self.mix.gather(density), np.float64))
-        masses = prolong(self.mesh, density, self.levels) * fine.areas
+        rest, points = self._without_peaks(density) if self.peaks else (density, None)
+        masses = prolong(self.mesh, rest, self.levels) * fine.areas
         if self.rotations is None:
-            return self.basis.analyse(fine.centers, np.asarray(self.mix.gather(masses), np.float64))
+            found = self.basis.analyse(fine.centers, np.asarray(self.mix.gather(masses), np.float64))
+            return found if points is None else found + self.mix.gather(points)
         slices = self.basis.analyse(fine.centers, masses)
-        return self.mix.gather(self.basis.turn(slices, self.rotations))
+        return self.mix.gather(self.basis.turn(slices if points is None else slices + points, self.rotations))
+
+    def _without_peaks(self, density: Array) -> tuple[Array, Coefficients | None]:
+        """Slices without their sharp peaks (labels, cells), and the coefficients (labels, count) of these, if any."""
+        parts = [split(self.mesh, row) for row in density]
+        if not any(len(masses) for _, _, masses in parts):
+            return density, None
+        sharp = [k for k, (_, _, masses) in enumerate(parts) if len(masses)]
+        found = np.array([self.basis.analyse(parts[k][1], parts[k][2][None])[0] for k in sharp])
+        points = np.zeros((len(parts), found.shape[1]), found.dtype)
+        points[sharp] = found
+        return np.array([rest for rest, _, _ in parts]), points
 
     def _common(self, marginal: Array) -> Coefficients:
         """Coefficients (1, count) of the marginal of u (1, cells) that all labels feel."""
