@@ -42,7 +42,7 @@ def face_fluxes(
     Args:
         density: (…, cells) non-negative averages per unit area.
         speeds: (points,), or (…, points) with one row per label.
-        dt: the step that the fluxes are for.
+        dt: the step that the fluxes are for; C_i = 2 where it is left out.
         leaving: (…, cells) the ``outflow`` of the speeds, where it is known.
     """
     rows = np.ascontiguousarray(density).reshape(-1, mesh.cells)
@@ -70,6 +70,8 @@ def face_fluxes(
 
 def _caps(mesh: Mesh, flows: Floats, dt: float, leaving: Floats | None) -> Floats:
     """C = area/(dt·outflow) between 2 and 3: the largest face value, in units of the average, for which ρ stays ≥ 0."""
+    if dt == np.inf:
+        return np.full((len(flows), mesh.cells), CAPS[0] * SAFE)
     leaving = outflow(mesh, flows) if leaving is None else leaving.reshape(len(flows), -1)
     with np.errstate(divide="ignore"):
         result: Floats = np.clip(mesh.areas / (dt * leaving), *CAPS) * SAFE

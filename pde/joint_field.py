@@ -105,36 +105,21 @@ class SpectralField:
 
     def combinations(self, density: Array) -> Coefficients:
         """Coefficients (r, count) of the combinations of slices that the kernel needs."""
-        fine = finer(self.mesh, self.levels)
         if self.rotations is None and self.mix.shared:
-            return self._common(np.asarray(self.mix.gather(density), np.float64))
-        rest, points = self._without_peaks(density) if self.peaks else (density, None)
-        masses = prolong(self.mesh, rest, self.levels) * fine.areas
-        if self.rotations is None:
-            found = self.basis.analyse(fine.centers, np.asarray(self.mix.gather(masses), np.float64))
-            return found if points is None else found + self.mix.gather(points)
-        slices = self.basis.analyse(fine.centers, masses)
-        return self.mix.gather(self.basis.turn(slices if points is None else slices + points, self.rotations))
+            return self._analysed(np.asarray(self.mix.gather(density), np.float64))
+        slices = self._analysed(density)
+        return self.mix.gather(slices if self.rotations is None else self.basis.turn(slices, self.rotations))
 
-    def _without_peaks(self, density: Array) -> tuple[Array, Coefficients | None]:
-        """Slices without their sharp peaks (labels, cells), and the coefficients (labels, count) of these, if any."""
-        parts = [split(self.mesh, row) for row in density]
-        if not any(len(masses) for _, _, masses in parts):
-            return density, None
-        sharp = [k for k, (_, _, masses) in enumerate(parts) if len(masses)]
-        found = np.array([self.basis.analyse(parts[k][1], parts[k][2][None])[0] for k in sharp])
-        points = np.zeros((len(parts), found.shape[1]), found.dtype)
-        points[sharp] = found
-        return np.array([rest for rest, _, _ in parts]), points
-
-    def _common(self, marginal: Array) -> Coefficients:
-        """Coefficients (1, count) of the marginal of u (1, cells) that all labels feel."""
+    def _analysed(self, rows: Array) -> Coefficients:
+        """Coefficients (rows, count) of densities (rows, cells), their sharp peaks taken as points."""
+        parts = [split(self.mesh, row) for row in rows] if self.peaks else []
+        rest = np.array([rest for rest, _, _ in parts]) if self.peaks else rows
         fine = finer(self.mesh, self.levels)
-        if not self.peaks:
-            return self.basis.analyse(fine.centers, prolong(self.mesh, marginal, self.levels) * fine.areas)
-        rest, places, masses = split(self.mesh, marginal[0])
-        found = self.basis.analyse(fine.centers, prolong(self.mesh, rest[None], self.levels) * fine.areas)
-        return found + self.basis.analyse(places, masses[None]) if len(masses) else found
+        found = self.basis.analyse(fine.centers, prolong(self.mesh, rest, self.levels) * fine.areas)
+        for k, (_, places, masses) in enumerate(parts):
+            if len(masses):
+                found[k] += self.basis.analyse(places, masses[None])[0]
+        return found
 
     def vectors(self, density: Array, points: Array) -> Array:
         if self.rotations is None:
