@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from tokensphere.meshes.mesh import Floats, Integers, Mesh
+from tokensphere.meshes.mesh import Floats, Indices, Integers, Mesh
 
 
-def least_squares_weights(centers: Floats, neighbours: Integers, cells: Integers | None = None) -> Floats:
+def least_squares_weights(centers: Floats, neighbours: Indices, cells: Integers | None = None) -> Floats:
     """Weights w (cells, m, d), of some cells or of all, of the gradient g_i = Σ_k w_ik (ρ_k − ρ_i), tangent at c_i.
 
     g and a symmetric H in the tangent plane minimise Σ_k |ρ_k − ρ_i − ⟨g, d_k⟩ − ½⟨d_k, H d_k⟩|², d_k = P_{c_i}(c_k −

@@ -8,12 +8,13 @@ from tokensphere.meshes.edges import edge_quadrature
 from tokensphere.meshes.errors import InputError
 from tokensphere.meshes.face_map import turned
 from tokensphere.meshes.gradients import least_squares_weights
-from tokensphere.meshes.mesh import Floats, Integers, Mesh
+from tokensphere.meshes.mesh import Floats, Indices, Integers, Mesh, Signs
 from tokensphere.meshes.nested import cells_around, face_coordinates
 from tokensphere.meshes.quadrature import first_faces, healpix_batches
 
 LARGEST_NSIDE = 512
 EDGE_NEIGHBOUR = np.array([6, 4, 2, 0])  # columns of ``cells_around`` across the edges of ``EDGE_STARTS``
+VERTEX_NEIGHBOUR = np.array([7, 5, 3, 1])
 
 
 @lru_cache(maxsize=8)
@@ -41,15 +42,16 @@ def healpix(nside: int) -> Mesh:
     beside_pole = polar[face_cells].any(axis=1)
     points, normals, offsets = edge_quadrature(nside, base[first], ix[first], iy[first], edge, beside_pole)
     cell_faces, cell_signs = _faces_by_edge(face_cells, edge, around[EDGE_NEIGHBOUR])
-    neighbours = np.where(around.T >= 0, around.T, np.arange(cells)[:, None])
+    around = around[np.concatenate([EDGE_NEIGHBOUR, VERTEX_NEIGHBOUR])].T
+    neighbours = np.where(around >= 0, around, np.arange(cells)[:, None]).astype(np.int32)
     centers = centroids(nside)
     return Mesh(
         kind="healpix",
         resolution=nside,
         centers=centers,
         areas=np.full(cells, np.pi / (3 * nside**2)),
-        face_cells=face_cells,
-        face_offsets=offsets,
+        face_cells=face_cells.astype(np.int32),
+        face_offsets=offsets.astype(np.int32),
         face_points=points,
         face_normals=normals,
         cell_faces=cell_faces,
@@ -59,12 +61,12 @@ def healpix(nside: int) -> Mesh:
     )
 
 
-def _faces_by_edge(face_cells: Integers, edge: Integers, across: Integers) -> tuple[Integers, Floats]:
+def _faces_by_edge(face_cells: Integers, edge: Integers, across: Integers) -> tuple[Indices, Signs]:
     """Faces (cells, 4) and signs in the order of the edges; edge: that of the first cell; across: (4, cells)."""
     first, second = face_cells.T
     back = np.argmax(across[:, second] == first, axis=0)
-    cell_faces, cell_signs = np.empty(across.T.shape, dtype=np.int64), np.empty(across.T.shape)
-    for cells, edges, sign in ((first, edge, 1.0), (second, back, -1.0)):
+    cell_faces, cell_signs = (np.empty(across.T.shape, dtype=kind) for kind in (np.int32, np.int8))
+    for cells, edges, sign in ((first, edge, 1), (second, back, -1)):
         cell_faces[cells, edges] = np.arange(len(first))
         cell_signs[cells, edges] = sign
     return cell_faces, cell_signs
@@ -74,18 +76,18 @@ def _faces_by_edge(face_cells: Integers, edge: Integers, across: Integers) -> tu
 def healpix_cells(nside: int) -> Mesh:
     """The cells of ``healpix(nside)`` without faces, neighbours and gradients, for integrals on a finer level."""
     centers = centroids(nside)
-    none, indices = np.empty((0, 3)), np.empty((0, 2), dtype=np.int64)
+    none, indices = np.empty((0, 3)), np.empty((0, 2), dtype=np.int32)
     return Mesh(
         kind="healpix",
         resolution=nside,
         centers=centers,
         areas=np.full(len(centers), np.pi / (3 * nside**2)),
         face_cells=indices,
-        face_offsets=np.zeros(1, dtype=np.int64),
+        face_offsets=np.zeros(1, dtype=np.int32),
         face_points=none,
         face_normals=none,
         cell_faces=indices,
-        cell_signs=np.empty((0, 4)),
+        cell_signs=np.empty((0, 4), dtype=np.int8),
         neighbours=indices,
         gradient_weights=np.empty((0, 8, 3)),
     )
@@ -100,7 +102,7 @@ def centroids(nside: int) -> Floats:
     return moments
 
 
-def _gradient_weights(nside: int, centers: Floats, neighbours: Integers) -> Floats:
+def _gradient_weights(nside: int, centers: Floats, neighbours: Indices) -> Floats:
     """Least-squares weights of base faces 0, 4 and 8, turned by right angles for the others."""
     first = least_squares_weights(centers, neighbours, first_faces(nside))
     faces = first.reshape(3, nside**2, *first.shape[1:])

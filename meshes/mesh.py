@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Indices = NDArray[np.int32]
+Signs = NDArray[np.int8]
 Booleans = NDArray[np.bool_]
 
 
@@ -29,7 +31,8 @@ class Mesh:
         face_normals: (points, d) tangent normals, first cell to second, times length and quadrature weight.
         cell_faces: (cells, 4) or (cells, 2) faces of each cell; those m and m + 2 (m and m + 1) lie opposite.
         cell_signs: same shape, +1 where the cell is the first of the face, −1 where it is the second.
-        neighbours: (cells, 8) or (cells, 2) cells sharing a face or a vertex, padded with the cell itself.
+        neighbours: (cells, 8) or (cells, 2) cells sharing a face or a vertex, padded with the cell itself; those across
+            the faces come first, in the order of ``cell_faces``.
         gradient_weights: (cells, 8 or 2, d): the gradient of cell i is Σ_k w_ik (ρ_k − ρ_i), tangent at its centre.
     """
 
@@ -37,13 +40,13 @@ class Mesh:
     resolution: int
     centers: Floats
     areas: Floats
-    face_cells: Integers
-    face_offsets: Integers
+    face_cells: Indices
+    face_offsets: Indices
     face_points: Floats
     face_normals: Floats
-    cell_faces: Integers
-    cell_signs: Floats
-    neighbours: Integers
+    cell_faces: Indices
+    cell_signs: Signs
+    neighbours: Indices
     gradient_weights: Floats
     cells: int = field(init=False)
     dimension: int = field(init=False)

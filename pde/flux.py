@@ -1,11 +1,13 @@
 """Upwind finite volumes: speeds at face points in, dρ/dt of the cells out."""
 
+import threading
+
 import numpy as np
 
 from tokensphere.meshes.mesh import Floats, Mesh
 from tokensphere.pde.label_kernels import shared_divergence, shared_fluxes, slopes_and_bendings
-from tokensphere.pde.limiter import gradients_and_bendings, skews, vectors
-from tokensphere.pde.transport_kernels import SAFE, divergence, outflows, upwind_fluxes
+from tokensphere.pde.limiter import indices, skews, vectors
+from tokensphere.pde.transport_kernels import SAFE, divergence, outflows, reconstruct, upwind_fluxes
 
 BEND = 1 / 6
 """Share of the second difference across a face in its value: van Leer's κ = 1/3, third order on a regular mesh."""
@@ -15,6 +17,22 @@ CAPS = (2.0, 3.0)
 
 MANY_LABELS = 16
 """From here on labels that share one flow are worth transposing for."""
+
+
+class _Kept(threading.local):
+    """Every thread's memory for the reconstruction: asking for it anew is a fifth of a stage on a large mesh."""
+
+    def __init__(self) -> None:
+        self._arrays = np.empty((2, 0, 0, 4))
+
+    def arrays(self, shape: tuple[int, ...]) -> Floats:
+        """Lines and traits (2, labels, cells, 4) to write to."""
+        if self._arrays.shape[1:3] != shape:
+            self._arrays = np.empty((2, *shape, 4))
+        return self._arrays
+
+
+_kept = _Kept()
 
 
 def normal_speeds(mesh: Mesh, vectors: Floats) -> Floats:
@@ -47,34 +65,24 @@ def face_fluxes(
     """
     rows = np.ascontiguousarray(density).reshape(-1, mesh.cells)
     flows = np.ascontiguousarray(speeds).reshape(-1, len(mesh.face_points))
-    gradients, bendings = gradients_and_bendings(mesh, rows)
+    weights, centers, points = vectors(mesh)
+    neighbours, face_cells, cell_faces, offsets = indices(mesh)
+    lines, traits = _kept.arrays(rows.shape)
+    affordable = _affordable(mesh, flows, dt, leaving)
+    reconstruct(rows, neighbours, weights, skews(mesh), centers, affordable, CAPS, BEND, lines, traits)
     fluxes = np.empty((len(rows), len(mesh.face_cells)))
-    _, centers, points = vectors(mesh)
-    upwind_fluxes(
-        rows,
-        gradients,
-        bendings,
-        _caps(mesh, flows, dt, leaving),
-        BEND,
-        flows,
-        centers,
-        mesh.face_cells,
-        mesh.cell_faces,
-        mesh.cell_signs,
-        mesh.face_offsets,
-        points,
-        fluxes,
-    )
+    faces = (face_cells, cell_faces, mesh.cell_signs, offsets, points)
+    upwind_fluxes(lines, traits, flows, centers, *faces, fluxes)
     return fluxes.reshape(*density.shape[:-1], -1)
 
 
-def _caps(mesh: Mesh, flows: Floats, dt: float, leaving: Floats | None) -> Floats:
-    """C = area/(dt·outflow) between 2 and 3: the largest face value, in units of the average, for which ρ stays ≥ 0."""
+def _affordable(mesh: Mesh, flows: Floats, dt: float, leaving: Floats | None) -> Floats:
+    """area/(dt·outflow) (rows, cells): the largest face value, in units of the average, for which ρ stays ≥ 0."""
     if dt == np.inf:
-        return np.full((len(flows), mesh.cells), CAPS[0] * SAFE)
+        return np.zeros((len(flows), mesh.cells))
     leaving = outflow(mesh, flows) if leaving is None else leaving.reshape(len(flows), -1)
     with np.errstate(divide="ignore"):
-        result: Floats = np.clip(mesh.areas / (dt * leaving), *CAPS) * SAFE
+        result: Floats = mesh.areas / (dt * leaving)
     return result
 
 
@@ -88,7 +96,7 @@ def transport_rate(
     rates = np.empty_like(density, order="C")
     divergence(
         fluxes.reshape(-1, fluxes.shape[-1]),
-        mesh.cell_faces,
+        indices(mesh)[2],
         mesh.cell_signs,
         mesh.areas,
         rates.reshape(-1, mesh.cells),
@@ -99,15 +107,14 @@ def transport_rate(
 def _shared_rate(mesh: Mesh, density: Floats, speeds: Floats, dt: float, leaving: Floats | None) -> Floats:
     """``transport_rate`` of many labels that one flow moves, labels innermost: the same sums in another order."""
     turned = np.ascontiguousarray(density.T)
+    neighbours, face_cells, cell_faces, offsets = indices(mesh)
     slopes = np.empty((mesh.cells, mesh.dimension, len(density)))
     bendings, rates = np.empty((mesh.cells, 2, len(density))), np.empty(density.shape)
     fluxes = np.empty((len(mesh.face_cells), len(density)))
     slopes_and_bendings(
         turned,
-        mesh.neighbours,
+        neighbours,
         mesh.gradient_weights,
-        mesh.face_cells,
-        mesh.cell_faces,
         skews(mesh),
         slopes,
         bendings,
@@ -116,18 +123,18 @@ def _shared_rate(mesh: Mesh, density: Floats, speeds: Floats, dt: float, leaving
         turned,
         slopes,
         bendings,
-        _caps(mesh, speeds[None], dt, leaving)[0],
+        np.clip(_affordable(mesh, speeds[None], dt, leaving)[0], *CAPS) * SAFE,
         BEND,
         speeds[None],
         mesh.centers,
-        mesh.face_cells,
-        mesh.cell_faces,
+        face_cells,
+        cell_faces,
         mesh.cell_signs,
-        mesh.face_offsets,
+        offsets,
         mesh.face_points,
         fluxes,
     )
-    shared_divergence(fluxes, mesh.cell_faces, mesh.cell_signs, mesh.areas, rates)
+    shared_divergence(fluxes, cell_faces, mesh.cell_signs, mesh.areas, rates)
     return rates
 
 
@@ -138,8 +145,9 @@ def outflow(mesh: Mesh, speeds: Floats) -> Floats:
         speeds: (…, points).
     """
     rows = np.ascontiguousarray(speeds).reshape(-1, len(mesh.face_points))
-    result = np.empty((len(rows), mesh.cells))
-    outflows(rows, mesh.cell_faces, mesh.cell_signs, mesh.face_offsets, result)
+    result, through = np.empty((len(rows), mesh.cells)), np.empty((2, len(rows), len(mesh.face_cells)))
+    _, _, cell_faces, offsets = indices(mesh)
+    outflows(rows, cell_faces, mesh.cell_signs, offsets, *through, result)
     return result.reshape(*speeds.shape[:-1], -1)
 
 

@@ -29,15 +29,13 @@ def slopes_and_bendings(
     density: Array,
     neighbours: Array,
     weights: Array,
-    face_cells: Array,
-    cell_faces: Array,
     skews: Array,
     slopes: Array,
     bendings: Array,
 ) -> None:
     """Gradients (cells, d, labels) as far as ``followed``, and bendings (cells, 2, labels): ``least_squares``."""
     cells, labels = density.shape
-    half = cell_faces.shape[1] // 2
+    half = skews.shape[1]
     for block in prange((cells + BLOCK - 1) // BLOCK):
         around = np.empty(labels)
         rise = np.empty(labels)
@@ -53,8 +51,7 @@ def slopes_and_bendings(
             for side in range(half):
                 around[:] = 0.0
                 for k in range(side, 2 * half, half):
-                    face = cell_faces[i, k]
-                    j = face_cells[face, 0] + face_cells[face, 1] - i
+                    j = neighbours[i, k]
                     for label in range(labels):
                         around[label] += density[j, label]
                 rise[:] = 0.0

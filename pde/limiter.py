@@ -3,10 +3,13 @@
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tokensphere.meshes.levels import children, finer_cells, refine
 from tokensphere.meshes.mesh import Floats, Mesh
 from tokensphere.pde.transport_kernels import SAFE, least_squares, limit
+
+Unsigned = NDArray[np.uint32]
 
 
 def limited_gradient(mesh: Mesh, density: Floats) -> Floats:
@@ -24,17 +27,15 @@ def limited_gradient(mesh: Mesh, density: Floats) -> Floats:
     rows = np.ascontiguousarray(density).reshape(-1, mesh.cells)
     gradients = gradients_and_bendings(mesh, rows)[0]
     _, centers, points = vectors(mesh)
-    limit(rows, centers, mesh.cell_faces, mesh.face_offsets, points, gradients)
+    _, _, cell_faces, offsets = indices(mesh)
+    limit(rows, centers, cell_faces, offsets, points, gradients)
     return gradients[..., : mesh.dimension].reshape(*density.shape, mesh.dimension)
 
 
 def gradients_and_bendings(mesh: Mesh, rows: Floats) -> tuple[Floats, Floats]:
-    """Least-squares gradients (labels, cells, 3) and bendings (labels, cells, 2); see ``least_squares``."""
+    """Least-squares gradients (labels, cells, 3) and bendings (labels, cells, 2), the largest and the largest absolute."""
     gradients, bendings = np.empty((*rows.shape, 3)), np.empty((*rows.shape, 2))
-    weights = vectors(mesh)[0]
-    least_squares(
-        rows, mesh.neighbours, weights, mesh.face_cells, mesh.cell_faces, skews(mesh), gradients, bendings
-    )
+    least_squares(rows, indices(mesh)[0], vectors(mesh)[0], skews(mesh), gradients, bendings)
     return gradients, bendings
 
 
@@ -49,12 +50,20 @@ def vectors(mesh: Mesh) -> tuple[Floats, Floats, Floats]:
 
 
 @lru_cache(maxsize=16)
+def indices(mesh: Mesh) -> tuple[Unsigned, Unsigned, Unsigned, Unsigned]:
+    """Neighbours, cells of faces, faces of cells and offsets, unsigned: loops need not ask which count from the end."""
+    neighbours, face_cells, cell_faces, offsets = (
+        each.view(np.uint32) for each in (mesh.neighbours, mesh.face_cells, mesh.cell_faces, mesh.face_offsets)
+    )
+    return neighbours, face_cells, cell_faces, offsets
+
+
+@lru_cache(maxsize=16)
 def skews(mesh: Mesh) -> Floats:
     """c_− + c_+ − 2c_i of the cells across opposite faces: (cells, 2, 3), (cells, 1, 3) on the circle."""
     _, centers, _ = vectors(mesh)
-    own = np.arange(mesh.cells)[:, None]
-    across = centers[mesh.face_cells[mesh.cell_faces].sum(axis=-1) - own] - centers[own]
     half = mesh.cell_faces.shape[1] // 2
+    across = centers[mesh.neighbours[:, : 2 * half]] - centers[:, None]
     return np.ascontiguousarray(across[:, :half] + across[:, half:])
 
 

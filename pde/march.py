@@ -9,6 +9,7 @@ transport step, both stages evaluate the field.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +23,7 @@ from tokensphere.pde.state import Field as Field
 from tokensphere.pde.state import Flow as Flow
 from tokensphere.pde.state import State as State
 from tokensphere.pde.stepping import heun
+from tokensphere.pde.transport_kernels import weighted_sum
 
 HISTORY = 4
 LONGEST_MACRO = 16
@@ -216,9 +218,16 @@ def _change(error: float, order: int) -> float:
 
 
 def _distance(flow: Flow, predicted: Floats, speeds: Floats) -> float:
-    lengths = np.linalg.norm(flow.mesh.face_normals, axis=1)
+    lengths = _lengths(flow.mesh)
     largest = float((np.abs(speeds) / lengths).max())
     return float((np.abs(predicted - speeds) / lengths).max()) / largest if largest > 0 else 0.0
+
+
+@lru_cache(maxsize=4)
+def _lengths(mesh: Mesh) -> Floats:
+    """The length of face that every face point stands for."""
+    result: Floats = np.linalg.norm(mesh.face_normals, axis=1)
+    return result
 
 
 def _extrapolated(state: State, time: float) -> Floats:
@@ -227,9 +236,8 @@ def _extrapolated(state: State, time: float) -> Floats:
     weights = np.array(
         [np.prod((time - np.delete(times, k)) / (times[k] - np.delete(times, k))) for k in range(len(times))]
     )
-    result: Floats = weights[0] * state.history_speeds[0]
-    for weight, speeds in zip(weights[1:], state.history_speeds[1:], strict=True):
-        result += weight * speeds
+    result = np.empty(state.history_speeds.shape[1:])
+    weighted_sum(weights, state.history_speeds.reshape(len(times), -1), result.reshape(-1))
     return result
 
 

@@ -15,7 +15,7 @@ from tokensphere.pde.sources import log_masses
 from tokensphere.pde.transport_kernels import SLANT
 
 BLUNT, SHARP = 0.15, 0.3
-"""Bendings (see ``transport_kernels.least_squares``) up to which a peak stays on the mesh and from which it is a point.
+"""Bendings (see ``transport_kernels.gradient_and_bendings``) up to which a peak stays on the mesh and from which it is a point.
 
 About 1/(4σ²) for a Gaussian σ cells wide; a third where two cells share the mass equally, more where they do not.
 """
@@ -68,7 +68,7 @@ def _sharpness(mesh: Mesh, density: Floats) -> Floats:
     result = np.zeros(mesh.cells)
     cells = np.flatnonzero(bendings[0, :, 0] > BLUNT)
     own, half = density[cells, None], mesh.cell_faces.shape[1] // 2
-    across = density[mesh.face_cells[mesh.cell_faces[cells]].sum(axis=-1) - cells[:, None]]
+    across = density[mesh.neighbours[cells, : 2 * half]]
     around = across[:, :half] + across[:, half:]
     slopes = np.clip(np.einsum("nsd,nd->ns", skews(mesh)[cells], gradients[0, cells]), -SLANT * own, SLANT * own)
     result[cells] = _step(((2 * own - around + slopes) / (2 * own + around) - BLUNT) / (SHARP - BLUNT)).prod(axis=1)

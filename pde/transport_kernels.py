@@ -1,4 +1,4 @@
-"""Compiled loops of the finite-volume transport; each has a numpy twin in the tests.
+"""Compiled loops of the finite-volume transport; those of the scheme have a numpy twin in the tests.
 
 Densities are (labels, cells); speeds are (labels, points), or (1, points) where one flow moves all labels. Loops run
 over blocks of cells or faces, labels inside, so that a block's geometry is read once for all labels. Vectors have three
@@ -17,52 +17,47 @@ SAFE = 1.0 - 1e-11
 SLANT = 0.5
 
 
-@njit(cache=True, parallel=True)
-def least_squares(
-    density: Array,
-    neighbours: Array,
-    weights: Array,
-    face_cells: Array,
-    cell_faces: Array,
-    skews: Array,
-    gradients: Array,
-    bendings: Array,
-) -> None:
-    """Least-squares gradients g_i, and the extremes of the bendings of each cell.
+@njit(cache=True, inline="always")
+def gradient_and_bendings(
+    density: Array, i: int, neighbours: Array, weights: Array, skews: Array
+) -> tuple[float, float, float, float, float]:
+    """Least-squares gradient g_i (3 numbers), the largest bending of cell i, at least 0, and the largest absolute value.
 
     A bending is (2ρ_i − ρ_− − ρ_+ + ⟨g_i, s⟩)/(2ρ_i + ρ_− + ρ_+); ρ_± are across opposite faces. The skew
-    s = c_− + c_+ − 2c_i keeps a slope from passing for a bend where cells are unequal; its term is cut to ±ρ_i/2. Of
-    the directions of a cell, bendings[…, 0] is the largest, at least 0, and bendings[…, 1] the largest absolute value.
+    s = c_− + c_+ − 2c_i keeps a slope from passing for a bend where cells are unequal; its term is cut to ±ρ_i/2.
     """
+    own = density[i]
+    g0 = g1 = g2 = 0.0
+    for k in range(neighbours.shape[1]):
+        difference = density[neighbours[i, k]] - own
+        g0 += weights[i, k, 0] * difference
+        g1 += weights[i, k, 1] * difference
+        g2 += weights[i, k, 2] * difference
+    largest = steepest = 0.0
+    half = skews.shape[1]
+    for side in range(half):
+        around = density[neighbours[i, side]] + density[neighbours[i, side + half]]
+        skew = g0 * skews[i, side, 0] + g1 * skews[i, side, 1] + g2 * skews[i, side, 2]
+        skew = min(SLANT * own, max(-SLANT * own, skew))
+        ratio = (2.0 * own - around + skew) / (2.0 * own + around) if around + own > 0.0 else 0.0
+        largest = max(largest, ratio)
+        steepest = max(steepest, abs(ratio))
+    return g0, g1, g2, largest, steepest
+
+
+@njit(cache=True, parallel=True, error_model="numpy")
+def least_squares(
+    density: Array, neighbours: Array, weights: Array, skews: Array, gradients: Array, bendings: Array
+) -> None:
+    """Gradients (labels, cells, 3) and bendings (labels, cells, 2) of all cells: ``gradient_and_bendings``."""
     labels, cells = density.shape
-    half = cell_faces.shape[1] // 2
     for block in prange((cells + BLOCK - 1) // BLOCK):
         for label in range(labels):
+            row = density[label]
             for i in range(block * BLOCK, min(cells, (block + 1) * BLOCK)):
-                own = density[label, i]
-                g0 = g1 = g2 = 0.0
-                for k in range(neighbours.shape[1]):
-                    difference = density[label, neighbours[i, k]] - own
-                    g0 += weights[i, k, 0] * difference
-                    g1 += weights[i, k, 1] * difference
-                    g2 += weights[i, k, 2] * difference
-                largest = steepest = 0.0
-                for side in range(half):
-                    around = 0.0
-                    for k in range(side, 2 * half, half):
-                        face = cell_faces[i, k]
-                        around += density[label, face_cells[face, 0] + face_cells[face, 1] - i]
-                    if around + own > 0.0:
-                        skew = g0 * skews[i, side, 0] + g1 * skews[i, side, 1] + g2 * skews[i, side, 2]
-                        skew = min(SLANT * own, max(-SLANT * own, skew))
-                        ratio = (2.0 * own - around + skew) / (2.0 * own + around)
-                        largest = max(largest, ratio)
-                        steepest = max(steepest, abs(ratio))
-                bendings[label, i, 0] = largest
-                bendings[label, i, 1] = steepest
-                gradients[label, i, 0] = g0
-                gradients[label, i, 1] = g1
-                gradients[label, i, 2] = g2
+                g0, g1, g2, largest, steepest = gradient_and_bendings(row, i, neighbours, weights, skews)
+                gradients[label, i, 0], gradients[label, i, 1], gradients[label, i, 2] = g0, g1, g2
+                bendings[label, i, 0], bendings[label, i, 1] = largest, steepest
 
 
 @njit(cache=True, parallel=True)
@@ -156,13 +151,45 @@ def flattening(released: float, through: float) -> float:
     return 0.0 if released == 0.0 else min(1.0, released / max(abs(through), 1e-300))
 
 
+@njit(cache=True, parallel=True, error_model="numpy", fastmath={"contract"})
+def reconstruct(
+    density: Array,
+    neighbours: Array,
+    weights: Array,
+    skews: Array,
+    centers: Array,
+    affordable: Array,
+    caps: tuple[float, float],
+    bend: float,
+    lines: Array,
+    traits: Array,
+) -> None:
+    """What a face has to know of the cells beside it: lines and traits (labels, cells, 4).
+
+    A line is ρ_i − ⟨g_i, c_i⟩ and the gradient g_i, as far as ``followed``; the traits are ρ_i, its largest face value
+    C_i ρ_i, bend·r_i with r_i ``resolved``, and the ``sharpness``. C_i is ``affordable`` (rows, cells) between the caps.
+    """
+    labels, cells = density.shape
+    shared = affordable.shape[0] == 1
+    for block in prange((cells + BLOCK - 1) // BLOCK):
+        for label in range(labels):
+            row, values = 0 if shared else label, density[label]
+            for i in range(block * BLOCK, min(cells, (block + 1) * BLOCK)):
+                g0, g1, g2, largest, steepest = gradient_and_bendings(values, i, neighbours, weights, skews)
+                own, part = values[i], followed(steepest)
+                g0, g1, g2 = part * g0, part * g1, part * g2
+                lines[label, i, 0] = own - (g0 * centers[i, 0] + g1 * centers[i, 1] + g2 * centers[i, 2])
+                lines[label, i, 1], lines[label, i, 2], lines[label, i, 3] = g0, g1, g2
+                traits[label, i, 0] = own
+                traits[label, i, 1] = own * min(caps[1], max(caps[0], affordable[row, i])) * SAFE
+                traits[label, i, 2] = bend * resolved(steepest)
+                traits[label, i, 3] = sharpness(largest)
+
+
 @njit(cache=True, parallel=True)
 def upwind_fluxes(
-    density: Array,
-    gradients: Array,
-    bendings: Array,
-    caps: Array,
-    bend: float,
+    lines: Array,
+    traits: Array,
     speeds: Array,
     centers: Array,
     face_cells: Array,
@@ -174,11 +201,11 @@ def upwind_fluxes(
 ) -> None:
     """Φ_f = Σ_q u_q⁺ ρ_first(x_q) + u_q⁻ ρ_second(x_q) + s (E_first ρ_first − E_second ρ_second), first cell to second.
 
-    ρ_i(x_q) = ρ_i + ⟨g_i, x_q − c_i⟩ + bend·r_i·(ρ_j − ρ_i − ⟨g_i, c_j − c_i⟩), g_i as far as ``followed``, r_i
-    ``resolved``, cut to [0, cap_i ρ_i] and, at a face where the flow stops on a peak, drawn to ρ_i (``flattening``);
+    ρ_i(x_q) = ρ_i + ⟨g_i, x_q − c_i⟩ + bend·r_i·(ρ_j − ρ_i − ⟨g_i, c_j − c_i⟩) from the lines and traits of
+    ``reconstruct``, cut to [0, C_i ρ_i] and, at a face where the flow stops on a peak, drawn to ρ_i (``flattening``);
     s is the ``sharpness`` ``of_the_heavier`` cell, E ``release``.
     """
-    labels = density.shape[0]
+    labels = lines.shape[0]
     faces = face_cells.shape[0]
     shared = speeds.shape[0] == 1
     for block in prange((faces + BLOCK - 1) // BLOCK):
@@ -186,38 +213,28 @@ def upwind_fluxes(
             row = 0 if shared else label
             for f in range(block * BLOCK, min(faces, (block + 1) * BLOCK)):
                 first, second = face_cells[f, 0], face_cells[f, 1]
-                sharp = of_the_heavier(
-                    sharpness(bendings[label, first, 0]),
-                    sharpness(bendings[label, second, 0]),
-                    density[label, first],
-                    density[label, second],
-                )
                 total = 0.0
                 bent = 1.0
-                if sharp > 0.0:
+                if traits[label, first, 3] > 0.0 or traits[label, second, 3] > 0.0:
+                    left, right = traits[label, first, 0], traits[label, second, 0]
+                    sharp = of_the_heavier(traits[label, first, 3], traits[label, second, 3], left, right)
                     out = release(speeds, row, first, f, cell_faces, cell_signs, offsets)
                     back = release(speeds, row, second, f, cell_faces, cell_signs, offsets)
-                    total += sharp * (out * density[label, first] - back * density[label, second])
+                    total += sharp * (out * left - back * right)
                     bent -= sharp * flattening(out + back, through(speeds, row, f, offsets))
                 known = -1
-                own = most = start = part = g0 = g1 = g2 = 0.0
+                own = most = start = g0 = g1 = g2 = 0.0
                 for p in range(offsets[f], offsets[f + 1]):
                     speed = speeds[row, p]
                     upwind = 0 if speed > 0.0 else 1
                     if upwind != known:  # seldom within a face: its value is linear in x
                         known = upwind
-                        i, j = face_cells[f, upwind], face_cells[f, 1 - upwind]
-                        part = followed(bendings[label, i, 1])
-                        g0, g1 = part * gradients[label, i, 0], part * gradients[label, i, 1]
-                        g2 = part * gradients[label, i, 2]
-                        own = density[label, i]
-                        most = own * caps[row, i]
-                        part = bend * resolved(bendings[label, i, 1])
-                        start = own + part * (density[label, j] - own)
-                        start -= g0 * (centers[i, 0] + part * (centers[j, 0] - centers[i, 0]))
-                        start -= g1 * (centers[i, 1] + part * (centers[j, 1] - centers[i, 1]))
-                        start -= g2 * (centers[i, 2] + part * (centers[j, 2] - centers[i, 2]))
-                    value = start + g0 * points[p, 0] + g1 * points[p, 1] + g2 * points[p, 2]
+                        i, j = (first, second) if upwind == 0 else (second, first)
+                        own, most, part = traits[label, i, 0], traits[label, i, 1], traits[label, i, 2]
+                        start, g0, g1, g2 = lines[label, i, 0], lines[label, i, 1], lines[label, i, 2], lines[label, i, 3]
+                        across = start + (g0 * centers[j, 0] + g1 * centers[j, 1] + g2 * centers[j, 2])
+                        start += part * (traits[label, j, 0] - across)
+                    value = start + (g0 * points[p, 0] + g1 * points[p, 1] + g2 * points[p, 2])
                     total += speed * (own + bent * (min(most, max(0.0, value)) - own))
                 fluxes[label, f] = total
 
@@ -235,32 +252,50 @@ def divergence(fluxes: Array, cell_faces: Array, cell_signs: Array, areas: Array
                 rates[label, i] = -total / areas[i]
 
 
-@njit(cache=True)
-def leaving(speeds: Array, row: int, i: int, cell_faces: Array, cell_signs: Array, offsets: Array) -> float:
-    """Σ_q max(±u_q, 0) over every face point of cell i, plus the ``release`` of its faces."""
-    half = cell_faces.shape[1] // 2
-    total = 0.0
-    for k in range(half):
-        here = there = 0.0
-        for p in range(offsets[cell_faces[i, k]], offsets[cell_faces[i, k] + 1]):
-            speed = cell_signs[i, k] * speeds[row, p]
-            here += speed
-            total += max(speed, 0.0)
-        for p in range(offsets[cell_faces[i, k + half]], offsets[cell_faces[i, k + half] + 1]):
-            speed = cell_signs[i, k + half] * speeds[row, p]
-            there += speed
-            total += max(speed, 0.0)
-        middle = 0.5 * (here - there)
-        total += max(0.0, max(0.0, middle) - max(0.0, here))
-        total += max(0.0, max(0.0, -middle) - max(0.0, there))
-    return total
+@njit(cache=True, parallel=True)
+def outflows(
+    speeds: Array, cell_faces: Array, cell_signs: Array, offsets: Array, forward: Array, backward: Array, result: Array
+) -> None:
+    """The most that can leave every cell (rows, cells) per unit time, in volume.
+
+    That is Σ_q max(±u_q, 0) over the points of its faces plus the ``release`` of its faces. forward and backward
+    (rows, faces) take the volume that flows through every face from the first cell to the second and back.
+    """
+    rows, cells = result.shape
+    faces, half = forward.shape[1], cell_faces.shape[1] // 2
+    for block in prange((faces + BLOCK - 1) // BLOCK):
+        for row in range(rows):
+            for f in range(block * BLOCK, min(faces, (block + 1) * BLOCK)):
+                ahead = back = 0.0
+                for p in range(offsets[f], offsets[f + 1]):
+                    ahead += max(speeds[row, p], 0.0)
+                    back += max(-speeds[row, p], 0.0)
+                forward[row, f], backward[row, f] = ahead, back
+    for block in prange((cells + BLOCK - 1) // BLOCK):
+        for row in range(rows):
+            for i in range(block * BLOCK, min(cells, (block + 1) * BLOCK)):
+                total = 0.0
+                for k in range(half):
+                    f, g = cell_faces[i, k], cell_faces[i, k + half]
+                    ahead, back = cell_signs[i, k] * forward[row, f], cell_signs[i, k] * backward[row, f]
+                    here = ahead - back
+                    total += max(ahead, -back)
+                    ahead, back = cell_signs[i, k + half] * forward[row, g], cell_signs[i, k + half] * backward[row, g]
+                    there = ahead - back
+                    total += max(ahead, -back)
+                    middle = 0.5 * (here - there)
+                    total += max(0.0, max(0.0, middle) - max(0.0, here))
+                    total += max(0.0, max(0.0, -middle) - max(0.0, there))
+                result[row, i] = total
 
 
 @njit(cache=True, parallel=True)
-def outflows(speeds: Array, cell_faces: Array, cell_signs: Array, offsets: Array, result: Array) -> None:
-    """The most that can leave every cell (labels, cells) per unit time, in volume: ``leaving``."""
-    labels, cells = result.shape
-    for block in prange((cells + BLOCK - 1) // BLOCK):
-        for label in range(labels):
-            for i in range(block * BLOCK, min(cells, (block + 1) * BLOCK)):
-                result[label, i] = leaving(speeds, label, i, cell_faces, cell_signs, offsets)
+def weighted_sum(weights: Array, rows: Array, result: Array) -> None:
+    """result_i = Σ_k weights_k rows_ki."""
+    size = len(result)
+    for block in prange((size + BLOCK - 1) // BLOCK):
+        for i in range(block * BLOCK, min(size, (block + 1) * BLOCK)):
+            total = weights[0] * rows[0, i]
+            for k in range(1, len(weights)):
+                total += weights[k] * rows[k, i]
+            result[i] = total

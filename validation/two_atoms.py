@@ -69,7 +69,7 @@ class TwoAtoms:
             add_moments(cells, points, weights, mesh.centers, *self._costs, self._moments)
         slopes, centers, face_points = vectors(mesh)
         faces = (mesh.cell_faces, mesh.face_offsets, face_points)
-        self._geometry = (mesh.neighbours.astype(np.int32), slopes, centers, cell_radii(mesh), *faces)
+        self._geometry = (mesh.neighbours, slopes, centers, cell_radii(mesh), *faces)
         self._shares = np.matmul(slopes, self._moments[..., 1:, None])[..., 0]
         self._steep = cell_radii(mesh) * np.sqrt(np.einsum("ckx,ckx->ck", slopes, slopes).max(axis=-1))
         self._height = mesh.centers @ self.e
