@@ -8,9 +8,9 @@ take that width for real and be off by βh²/4, so the integral sees the mass of
 import numpy as np
 
 from tokensphere.meshes.mesh import Floats, Mesh
-from tokensphere.pde.direct import log_sum_exp
 from tokensphere.pde.integral import AttentionIntegral
 from tokensphere.pde.limiter import gradients_and_bendings, prolong, skews
+from tokensphere.pde.point_kernels import add_points
 from tokensphere.pde.sources import log_masses
 from tokensphere.pde.transport_kernels import SLANT
 
@@ -94,9 +94,6 @@ def integral_with_peaks(
     """
     rest, points, masses = split(mesh, density)
     mean, log_normaliser = integral(prolong(mesh, rest, levels))
-    if len(masses) == 0:
-        return mean, log_normaliser
-    mean_of_peaks, log_of_peaks = log_sum_exp(tilts, points, log_masses(masses))
-    total = np.logaddexp(log_normaliser, log_of_peaks)
-    share = np.exp(log_of_peaks - total)[:, None]
-    return mean + share * (mean_of_peaks - mean), total
+    if len(masses):
+        add_points(tilts, points, log_masses(masses), mean, log_normaliser)
+    return mean, log_normaliser

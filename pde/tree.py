@@ -57,7 +57,9 @@ class TreePlan:
         self._source_order, self._levels, self._nodes = tree.order, tree.levels, enclose(tree)
         self._columns = np.ascontiguousarray(tree.points.T)
         targets = bisect(target_points, SMALLEST_PART)
-        self._target_order, self._tilts = targets.order, np.ascontiguousarray(targets.points.T)
+        self._tilts = np.ascontiguousarray(targets.points.T)
+        self._places = np.empty_like(targets.order)
+        self._places[targets.order] = np.arange(len(targets.order))
         self._blocks = target_blocks(targets, flat)
         orders = exponential_orders()
         tables = (orders.value_errors, orders.slope_errors)
@@ -73,36 +75,36 @@ class TreePlan:
         wrong number of masses.
         """
         masses = np.asarray(log_masses, dtype=np.float64)
-        count, n = len(self._source_order), len(self._target_order)
+        count = len(self._source_order)
         if masses.shape != (count,):
             raise InputError(f"log_masses has shape {masses.shape}, but there are {count} sources; give one each.")
-        selected = np.ones(n, dtype=bool)
-        if targets is not None:
-            selected = np.zeros(n, dtype=bool)
-            selected[targets] = True
-        mean, log_normaliser = np.empty((n, self._dimension)), np.empty(n)
+        places = self._places if targets is None else self._places[targets]
+        shape = (len(places), self._dimension)
         if not (masses < np.inf).all():
-            mean[:], log_normaliser[:] = np.nan, np.nan
-        elif masses.max() == -np.inf:
-            mean[:], log_normaliser[:] = 0.0, -np.inf
-        else:
-            columns, logs = self._serve(masses[self._source_order], selected[self._target_order])
-            mean[self._target_order] = columns[: self._dimension].T
-            log_normaliser[self._target_order] = logs
-        return (mean, log_normaliser) if targets is None else (mean[targets], log_normaliser[targets])
+            return np.full(shape, np.nan), np.full(len(places), np.nan)
+        if masses.max() == -np.inf:
+            return np.zeros(shape), np.full(len(places), -np.inf)
+        return self._serve(masses[self._source_order], places)
 
-    def _serve(self, log_masses: Array, serve: NDArray[np.bool_]) -> tuple[Array, Array]:
+    def _serve(self, log_masses: Array, places: NDArray[np.int64]) -> tuple[Array, Array]:
+        """The mean and log F of the sorted targets at these places."""
+        n = self._tilts.shape[1]
+        serve = np.zeros(n, dtype=bool)
+        serve[places] = True
         weights = np.empty((len(self._nodes), 4))
         masses_up(self._columns, log_masses, self._levels, weights)
-        mean, log_normaliser = np.full((3, len(serve)), np.nan), np.full(len(serve), np.nan)
+        columns, log_normaliser = np.empty((3, n)), np.empty(n)
         sources = (self._columns, log_masses, self._nodes, weights)
 
         def task(number: int) -> None:
-            serve_task(number, TASKS, self._tilts, serve, self._blocks, sources, self._levels, *self._settings, mean,
+            serve_task(number, TASKS, self._tilts, serve, self._blocks, sources, self._levels, *self._settings, columns,
                        log_normaliser)  # fmt: skip
 
         run_tasks(task)
-        return mean, log_normaliser
+        mean = np.empty((len(places), self._dimension))
+        for k in range(self._dimension):
+            mean[:, k] = columns[k, places]
+        return mean, log_normaliser[places]
 
 
 def run_tasks(task: Callable[[int], None]) -> None:

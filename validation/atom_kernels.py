@@ -137,7 +137,7 @@ def limited_slope(density: Any, i: int, geometry: Any) -> tuple[float, float, fl
     return g0 * scale, g1 * scale, g2 * scale
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
 def whole_cells(
     density: Any, geometry: Any, areas: Any, height: Any, level: float, cut: Any, moments: Any, shares: Any, steep: Any
 ) -> tuple[float, float]:

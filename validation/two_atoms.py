@@ -34,7 +34,7 @@ ROUNDING = 1e-13
 """Share of the mass by which sums may differ."""
 
 KEPT = 8192
-"""Cells whose pieces are kept at most."""
+"""Cells whose pieces are kept, or more where the threshold needs more at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class TwoAtoms:
         self._marks = np.zeros(mesh.cells, dtype=np.bool_)
         self._slots = np.full(mesh.cells, -1, dtype=np.int64)
         self._kept = 0
-        self._table = np.empty((0, 6, len(subcells(mesh, np.array([0]), DEPTH)[0])))
+        self._table = np.empty((KEPT, 6, subcells(mesh, np.array([0]), DEPTH).shape[1]))
         self._window = np.empty((4, 0))
         self._levels = np.empty((2, KEPT))
 
@@ -171,22 +171,21 @@ class TwoAtoms:
     def _cut(self, low: float, high: float) -> Integers:
         """Cells with pieces on both sides of a level in the interval, in the mesh's order; their pieces are kept."""
         near = np.flatnonzero((self._top >= low) & (self._bottom <= high))
-        missing = near[self._slots[near] < 0]
-        if len(missing):
-            if self._kept + len(missing) > max(KEPT, len(near)):
-                self._slots[:], self._kept, missing = -1, 0, near
-            self._keep(missing)
+        if (self._slots[near] < 0).any():
+            self._keep(near)
         lowest, highest = self._levels[:, self._slots[near]]
         cut: Integers = near[(highest > low) & (lowest < high)]
         return cut
 
     def _keep(self, cells: Integers) -> None:
-        """Put the pieces of cells in the table."""
-        last = self._kept + len(cells)
-        if last > len(self._table):
-            table = np.empty((max(last, min(2 * len(self._table), KEPT)), *self._table.shape[1:]))
-            table[: self._kept] = self._table[: self._kept]
-            self._table = table
+        """Put the pieces of cells in the table, without the others where it is full."""
+        missing = cells[self._slots[cells] < 0]
+        if self._kept + len(missing) > len(self._table):
+            self._slots[:], self._kept, missing = -1, 0, cells
+            if len(cells) > len(self._table):
+                self._table = np.empty((len(cells), *self._table.shape[1:]))
+                self._levels = np.empty((2, len(cells)))
+        cells, last = missing, self._kept + len(missing)
         points = subcells(self.mesh, cells, DEPTH)
         added = self._table[self._kept : last]
         add_pieces(points, self.mesh.centers[cells], *self._costs, added)
