@@ -16,7 +16,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     # pydantic would read the metadata of every installed package in search of its own plugins.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # Imports and arrays make few cycles: looking for them every 700 objects is a tenth of the time of a start.
-    gc.set_threshold(100_000, 50, 50)
+    gc.set_threshold(1_000_000, 50, 50)
     sys.exit(status(sys.argv[1:] if arguments is None else arguments))
 
 

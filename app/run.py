@@ -32,6 +32,8 @@ from tokensphere.summary import layout_of, write_summary
 from tokensphere.task import Task, build_task
 
 Array = NDArray[np.float64]
+ROWS_TOGETHER, SECONDS_TOGETHER = 8, 2.0
+"""Rows of records that are worked out together, within so many seconds: after the first, what they read is cached."""
 log = logging.getLogger("tokensphere")
 
 
@@ -54,6 +56,7 @@ class _Run:
     config: Config
     checkpoint: Checkpoint
     records: Records
+    waiting: list[State] = field(default_factory=list)  # states whose rows are not on disk yet
     compressions: dict[int, float] = field(default_factory=dict)  # sup div v by number of the save
 
 
@@ -151,34 +154,39 @@ def _march(run: _Run, clock: Stopwatch, update: Update, stop: Callable[[], bool]
     began, last = time.perf_counter(), -np.inf
     if run.config.output.figures:
         threading.Thread(target=_load_figures).start()
-    state = good = run.checkpoint.state
+    state = reached = good = run.checkpoint.state
+    recorded = began
     try:
         for state in march(run.task.flow, state, plan):  # noqa: B020
             stopping = stop()
+            now = time.perf_counter()
+            checking = stopping or now - last >= run.config.output.checkpoint_every
             with disk_guard(path, state.time, state.step):
                 _put_out(run, state, layout, clock)
-                good = state  # with all that it put out on disk: a checkpoint may stand for it
-                if stopping or time.perf_counter() - last >= run.config.output.checkpoint_every:
+                reached = state
+                if checking or len(run.waiting) == ROWS_TOGETHER or now - recorded >= SECONDS_TOGETHER:
+                    _record(run, clock)
+                    good, recorded = state, now  # with all that it put out on disk: a checkpoint may stand for it
+                if checking:
                     _write_checkpoint(run, state, began, clock)
                     last = time.perf_counter()
             update(state.time, state.step)
             if stopping and state.save_index < len(plan):
                 return Outcome("interrupted", path, state.time, state.step)
         with disk_guard(path, state.time, state.step):
+            _record(run, clock)
             run = _write_checkpoint(run, state, began, clock)
             with clock.watch("saves"):
                 finish(run.folder.solution, layout)
             write_summary(run.task, run.folder, run.config, run.checkpoint, clock.seconds, run.compressions)
             _draw(run.folder, run.config)
     except NumericalError as error:
-        raise error.with_checkpoint(_rescue(run, good, began, clock)) from error.__cause__
+        raise error.with_checkpoint(_rescue(run, good, reached, began, clock)) from error.__cause__
     return Outcome("finished", path, state.time, state.step)
 
 
 def _put_out(run: _Run, state: State, layout: Layout, clock: Stopwatch) -> None:
-    """A row of records, and at a save time the density."""
-    with clock.watch("records"):
-        run.records.append(row(run.task.recorders, state))
+    """At a save time the density; the row of records waits for others."""
     if state.saved is not None:
         with clock.watch("saves"):
             append_save(run.folder.solution, layout, state.saved, state.time, state.density)
@@ -187,6 +195,15 @@ def _put_out(run: _Run, state: State, layout: Layout, clock: Stopwatch) -> None:
 
             # The field at a save is at hand now; evaluating it anew for the summary would take seconds.
             run.compressions[state.saved] = largest_compression(run.task.mesh, state.history_speeds[0])
+    run.waiting.append(replace(state, history_speeds=np.empty((0, 0))))
+
+
+def _record(run: _Run, clock: Stopwatch) -> None:
+    """The rows of all states that wait, to disk."""
+    with clock.watch("records"):
+        for state in run.waiting:
+            run.records.append(row(run.task.recorders, state))
+    run.waiting.clear()
 
 
 def _load_figures() -> None:
@@ -213,11 +230,19 @@ def _write_checkpoint(run: _Run, state: State, began: float, clock: Stopwatch) -
     return replace(run, checkpoint=checkpoint)
 
 
-def _rescue(run: _Run, state: State, began: float, clock: Stopwatch) -> str | None:
-    """Keep the last good state when a guard has fired, if the disk takes it; the path of the checkpoint there is."""
-    if len(state.history_times):
+def _rescue(run: _Run, good: State, reached: State, began: float, clock: Stopwatch) -> str | None:
+    """Keep the last good state when a guard has fired, if the disk takes it; the path of the checkpoint there is.
+
+    That is the state reached if its rows can be recorded.
+    """
+    try:
+        _record(run, clock)
+        good = reached
+    except (NumericalError, OSError, RuntimeError):
+        pass  # what has just failed fails again: it has its sentence
+    if len(good.history_times):
         try:
-            _write_checkpoint(run, state, began, clock)
+            _write_checkpoint(run, good, began, clock)
         except (OSError, RuntimeError) as error:
             log.warning("the last state could not be written (%s)", error)
     return str(run.folder.checkpoint) if run.folder.checkpoint.exists() else None

@@ -57,7 +57,7 @@ def healpix(nside: int) -> Mesh:
         cell_faces=cell_faces,
         cell_signs=cell_signs,
         neighbours=neighbours,
-        gradient_weights=_gradient_weights(nside, centers, neighbours),
+        gradient_weights=_on_all_faces(least_squares_weights(centers, neighbours, first_faces(nside))),
     )
 
 
@@ -96,14 +96,17 @@ def healpix_cells(nside: int) -> Mesh:
 def centroids(nside: int) -> Floats:
     """Normalised area centroids (cells, 3); HEALPix's nominal centres are .09 h away on the kinked cells."""
     moments = np.empty((12 * nside**2, 3))
-    for cells, points, weights in healpix_batches(nside, degree=7):
+    first = first_faces(nside)
+    for cells, points, weights in healpix_batches(nside, 7, first):
         moments[cells] = np.einsum("nqd,q->nd", points, weights)
-    moments /= np.linalg.norm(moments, axis=1, keepdims=True)
-    return moments
+    chosen = moments[first]
+    return _on_all_faces(chosen / np.linalg.norm(chosen, axis=1, keepdims=True))
 
 
-def _gradient_weights(nside: int, centers: Floats, neighbours: Indices) -> Floats:
-    """Least-squares weights of base faces 0, 4 and 8, turned by right angles for the others."""
-    first = least_squares_weights(centers, neighbours, first_faces(nside))
-    faces = first.reshape(3, nside**2, *first.shape[1:])
-    return np.stack([turned(faces, quarter) for quarter in range(4)], axis=1).reshape(len(centers), *first.shape[1:])
+def _on_all_faces(first: Floats) -> Floats:
+    """Vectors (cells, …, 3) from those of base faces 0, 4 and 8, turned by right angles."""
+    faces = first.reshape(3, -1, *first.shape[1:])
+    result = np.empty((3, 4, *faces.shape[1:]))
+    for quarter in range(4):
+        result[:, quarter] = turned(faces, quarter)
+    return result.reshape(-1, *first.shape[1:])

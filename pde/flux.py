@@ -145,9 +145,10 @@ def outflow(mesh: Mesh, speeds: Floats) -> Floats:
         speeds: (…, points).
     """
     rows = np.ascontiguousarray(speeds).reshape(-1, len(mesh.face_points))
-    result, through = np.empty((len(rows), mesh.cells)), np.empty((2, len(rows), len(mesh.face_cells)))
+    result = np.empty((len(rows), mesh.cells))
+    forward, backward = np.empty((2, len(rows), len(mesh.face_cells)))
     _, _, cell_faces, offsets = indices(mesh)
-    outflows(rows, cell_faces, mesh.cell_signs, offsets, *through, result)
+    outflows(rows, cell_faces, mesh.cell_signs, offsets, forward, backward, result)
     return result.reshape(*speeds.shape[:-1], -1)
 
 

@@ -33,7 +33,7 @@ def limited_gradient(mesh: Mesh, density: Floats) -> Floats:
 
 
 def gradients_and_bendings(mesh: Mesh, rows: Floats) -> tuple[Floats, Floats]:
-    """Least-squares gradients (labels, cells, 3) and bendings (labels, cells, 2), the largest and the largest absolute."""
+    """Least-squares gradients (labels, cells, 3) and bendings (labels, cells, 2): largest, and largest absolute."""
     gradients, bendings = np.empty((*rows.shape, 3)), np.empty((*rows.shape, 2))
     least_squares(rows, indices(mesh)[0], vectors(mesh)[0], skews(mesh), gradients, bendings)
     return gradients, bendings

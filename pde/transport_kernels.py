@@ -21,7 +21,7 @@ SLANT = 0.5
 def gradient_and_bendings(
     density: Array, i: int, neighbours: Array, weights: Array, skews: Array
 ) -> tuple[float, float, float, float, float]:
-    """Least-squares gradient g_i (3 numbers), the largest bending of cell i, at least 0, and the largest absolute value.
+    """Least-squares gradient g_i (3 numbers), the largest bending of cell i, at least 0, and the largest absolute one.
 
     A bending is (2ρ_i − ρ_− − ρ_+ + ⟨g_i, s⟩)/(2ρ_i + ρ_− + ρ_+); ρ_± are across opposite faces. The skew
     s = c_− + c_+ − 2c_i keeps a slope from passing for a bend where cells are unequal; its term is cut to ±ρ_i/2.
@@ -167,7 +167,7 @@ def reconstruct(
     """What a face has to know of the cells beside it: lines and traits (labels, cells, 4).
 
     A line is ρ_i − ⟨g_i, c_i⟩ and the gradient g_i, as far as ``followed``; the traits are ρ_i, its largest face value
-    C_i ρ_i, bend·r_i with r_i ``resolved``, and the ``sharpness``. C_i is ``affordable`` (rows, cells) between the caps.
+    C_i ρ_i, bend·r_i with r_i ``resolved``, and the ``sharpness``. C_i is ``affordable`` (rows, cells), cut to the caps.
     """
     labels, cells = density.shape
     shared = affordable.shape[0] == 1
@@ -231,7 +231,8 @@ def upwind_fluxes(
                         known = upwind
                         i, j = (first, second) if upwind == 0 else (second, first)
                         own, most, part = traits[label, i, 0], traits[label, i, 1], traits[label, i, 2]
-                        start, g0, g1, g2 = lines[label, i, 0], lines[label, i, 1], lines[label, i, 2], lines[label, i, 3]
+                        start, g0 = lines[label, i, 0], lines[label, i, 1]
+                        g1, g2 = lines[label, i, 2], lines[label, i, 3]
                         across = start + (g0 * centers[j, 0] + g1 * centers[j, 1] + g2 * centers[j, 2])
                         start += part * (traits[label, j, 0] - across)
                     value = start + (g0 * points[p, 0] + g1 * points[p, 1] + g2 * points[p, 2])

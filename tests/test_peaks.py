@@ -10,6 +10,7 @@ from tokensphere.pde.attention import Attention
 from tokensphere.pde.direct import log_sum_exp
 from tokensphere.pde.flux import largest_step, normal_speeds
 from tokensphere.pde.peaks import split
+from tokensphere.pde.point_kernels import TILE, add_points
 from tokensphere.pde.problem import AttentionFlow
 from tokensphere.pde.stepping import heun
 
@@ -100,3 +101,26 @@ def test_the_integral_sees_a_cluster_as_the_point_it_stands_for():
     as_points = np.abs(speeds - dirac) / lengths
     assert as_points[near].max() < 0.15 * as_cells[near].max()
     assert as_points[near].max() < beta * mesh.width**2 / 20
+
+
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("beta", [1.0, 100.0, 1e5])
+def test_points_are_added_as_the_direct_sum_adds_them(d, beta):
+    """Also where F has nothing, where it has all but rounding, and in a last tile that is not full."""
+    generator = np.random.default_rng(d)
+
+    def units(count):
+        return np.array([unit(row) for row in generator.normal(size=(count, d))])
+
+    tilts, sources, points = beta * units(3 * TILE + 5), units(40), units(7)
+    logs, log_masses = generator.uniform(-600, 0, size=40), generator.uniform(-600, 0, size=7)
+    mean, log_normaliser = log_sum_exp(tilts, sources, logs)
+    mean[:TILE], log_normaliser[:TILE] = 0.0, -np.inf
+    add_points(tilts, points, log_masses, mean, log_normaliser)
+    alone, both = log_sum_exp(tilts, points, log_masses), log_sum_exp(
+        tilts, np.concatenate([sources, points]), np.concatenate([logs, log_masses])
+    )
+    tolerance = 4e-15 * (1 + beta)
+    for first, last, (expected, log_expected) in ((0, TILE, alone), (TILE, None, both)):
+        np.testing.assert_allclose(mean[first:last], expected[first:last], atol=max(tolerance, 1e-14))
+        np.testing.assert_allclose(log_normaliser[first:last], log_expected[first:last], atol=max(tolerance, 1e-13))

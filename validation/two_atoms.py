@@ -27,13 +27,13 @@ Integers = NDArray[np.int64]
 DEPTH = 3
 """Levels down of the pieces into which cells at the threshold are cut."""
 
-WINDOW = 1 / 32
+WINDOW = 1 / 20
 """Half the first guess of an interval that holds the threshold, over the largest radius of a cell."""
 
 ROUNDING = 1e-13
 """Share of the mass by which sums may differ."""
 
-KEPT = 8192
+KEPT = 2048
 """Cells whose pieces are kept, or more where the threshold needs more at once."""
 
 
@@ -70,7 +70,8 @@ class TwoAtoms:
         slopes, centers, face_points = vectors(mesh)
         faces = (mesh.cell_faces, mesh.face_offsets, face_points)
         self._geometry = (mesh.neighbours, slopes, centers, cell_radii(mesh), *faces)
-        self._shares = np.matmul(slopes, self._moments[..., 1:, None])[..., 0]
+        # In single precision: they weigh differences, and what is read decides the time.
+        self._shares = np.matmul(slopes, self._moments[..., 1:, None])[..., 0].astype(np.float32)
         self._steep = cell_radii(mesh) * np.sqrt(np.einsum("ckx,ckx->ck", slopes, slopes).max(axis=-1))
         self._height = mesh.centers @ self.e
         self._order = np.argsort(-self._height)
