@@ -15,7 +15,7 @@ from tokensphere.pde.sources import log_masses
 from tokensphere.pde.transport_kernels import SLANT
 
 BLUNT, SHARP = 0.15, 0.3
-"""Bendings (``transport_kernels.gradient_and_bendings``) up to which a peak stays on the mesh, from which it is a point.
+"""Bendings (``transport_kernels.gradient_and_bendings``) up to which a peak is on the mesh, and from which a point.
 
 About 1/(4σ²) for a Gaussian σ cells wide; a third where two cells share the mass equally, more where they do not.
 """

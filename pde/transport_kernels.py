@@ -167,7 +167,7 @@ def reconstruct(
     """What a face has to know of the cells beside it: lines and traits (labels, cells, 4).
 
     A line is ρ_i − ⟨g_i, c_i⟩ and the gradient g_i, as far as ``followed``; the traits are ρ_i, its largest face value
-    C_i ρ_i, bend·r_i with r_i ``resolved``, and the ``sharpness``. C_i is ``affordable`` (rows, cells), cut to the caps.
+    C_i ρ_i, bend·r_i with r_i ``resolved``, and the ``sharpness``. C_i is ``affordable`` (rows, cells) within the caps.
     """
     labels, cells = density.shape
     shared = affordable.shape[0] == 1
