@@ -37,14 +37,15 @@ from tokensphere.pde.tree_kernels import (
     raise_scale,
 )
 from tokensphere.pde.tree_orders import HIGHEST_DEGREE
-from tokensphere.pde.tree_walk import LN2, RADIUS, level_of, walk
+from tokensphere.pde.tree_walk import LN2, level_of, walk
 
 LARGEST_REACH = 150.0
 """Blocks of larger |z − z0| are summed directly: e^{scale} might be e^{2 reach} below F."""
-NEAR = 3.0
-"""Nodes whose centre has |dz||y0 − ȳ| up to this are expanded together."""
+NEAR, NEAREST = 3.0, 0.3
+"""Nodes whose centre has |dz||y0 − ȳ| and |y0 − ȳ| up to this are expanded together."""
 FEWEST_EXPANDED = 12  # more than a leaf holds: only leaves are kept whatever e^{⟨z0, y⟩} spans in them
-WIDEST_EXPANDED = 0.6
+FEWEST_OPENED = 128
+"""A node of so many sources whose expansion fails, mostly for the powers of its third variable, is opened further."""
 PART_TARGETS, FAR_TARGETS = 104, 48
 SINGLE_REACH = 64.0
 """Parts of a block of larger |z − z0| use double precision only: up to here single precision errs by 5e-5 at most. The
@@ -124,7 +125,8 @@ def serve_block(block, size, place, sources, levels, expansion, tolerances, stri
     for s in range(found):
         node = kept[s]
         x, y, z = nodes[node, 0] - middle[0], nodes[node, 1] - middle[1], nodes[node, 2] - middle[2]
-        if not expandable or reach * math.sqrt(x * x + y * y + z * z) <= NEAR:
+        distance = math.sqrt(x * x + y * y + z * z)
+        if not expandable or (reach * distance <= NEAR and distance <= NEAREST):
             first, last = node_range(node, n)
             count = list_sources(listed, count, points, log_masses, first, last, tilt)
         else:
@@ -146,15 +148,19 @@ def serve_block(block, size, place, sources, levels, expansion, tolerances, stri
     if expandable and count > 0:
         count = expand_rings(block, size, place, lower, middle, listed, count, expansion, strictness * tolerance, flat,
                              buffers)  # fmt: skip
-    for s in range(far):
-        node = kept[s]
+    while far > 0:
+        far -= 1
+        node = kept[far]
         first, last = node_range(node, n)
         done = 0
-        if last - first >= FEWEST_EXPANDED and nodes[node, RADIUS] <= WIDEST_EXPANDED:
+        if last - first >= FEWEST_EXPANDED:
             lost = math.log(omission) - level_of(node) * LN2
             done = expand_node(block, size, place, lower, middle, node, first, last, lost, sources, expansion,
                                strictness * tolerance, flat, buffers)  # fmt: skip
-        if done == 0:
+        if done == 0 and last - first >= FEWEST_OPENED:
+            kept[far], kept[far + 1] = 2 * node + 1, 2 * node + 2
+            far += 2
+        elif done == 0:
             count = list_sources(listed, count, points, log_masses, first, last, tilt)
     if count > 0:
         add_directly(block, size, reach, lower, middle, omission, minor_share, listed, count, singles)

@@ -22,9 +22,11 @@ from tokensphere.pde.tree_kernels import KERNEL
 FIRST_LEVEL = 4
 SPREAD = 12.0
 RANGE, SLOPE, LARGEST_RANGE = 1.8, 0.12, 3.5
+WIDEST = 0.4
 MINOR = -8.0
 """A node is opened no further once ⟨z0, y⟩ varies by at most ± the spread in it, or it holds at most e^MINOR of F, and
-⟨dz, y⟩ by at most ± a range, which grows as the node holds less of F, since few terms do then."""
+⟨dz, y⟩ by at most ± a range, which grows as the node holds less of F, since few terms do then, and its radius is at
+most WIDEST: the third variable of an expansion is of second order in it."""
 LN2 = math.log(2.0)
 # columns of the array of nodes: the centre y0 (3), the axis ŷ (3), then
 RADIUS, WIDTH, THICKNESS = 6, 7, 8
@@ -122,7 +124,8 @@ def walk(tilt, reach, nodes, weights, levels, omission, kept, upper, frontier, f
             share = node_exponent(tilt, weights, node) - lower + reach * distance
             range_ = min(RANGE - SLOPE * min(share, 0.0), LARGEST_RANGE)
             varied = spread > SPREAD and bound + reach * distance > MINOR
-            if level < levels and (varied or reach * nodes[node, RADIUS] > range_):
+            wide = nodes[node, RADIUS] > WIDEST or reach * nodes[node, RADIUS] > range_
+            if level < levels and (varied or wide):
                 following[opened] = 2 * node + 1
                 following[opened + 1] = 2 * node + 2
                 opened += 2
