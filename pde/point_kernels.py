@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from tokensphere.pde.tree_kernels import exponential, wide
+from tokensphere.pde.vector_kernels import exponential, wide
 
 Array = Any
 TILE = 128

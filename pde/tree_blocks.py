@@ -8,7 +8,6 @@ from numba import njit
 
 from tokensphere.pde.tree_groups import expand_node, expand_rings
 from tokensphere.pde.tree_kernels import (
-    BINS,
     BLOCK_ROWS,
     BLOCK_STRIDE,
     DX,
@@ -18,7 +17,6 @@ from tokensphere.pde.tree_kernels import (
     GX,
     GY,
     GZ,
-    KERNEL,
     PART,
     POWERS,
     RINGS,
@@ -27,6 +25,10 @@ from tokensphere.pde.tree_kernels import (
     STRIDE,
     THIRD_DEGREES,
     TOTAL,
+)
+from tokensphere.pde.tree_orders import HIGHEST_DEGREE
+from tokensphere.pde.tree_sums import (
+    BINS,
     add_minor_sources,
     add_sources,
     bound_shares,
@@ -36,8 +38,8 @@ from tokensphere.pde.tree_kernels import (
     pick_sources,
     raise_scale,
 )
-from tokensphere.pde.tree_orders import HIGHEST_DEGREE
 from tokensphere.pde.tree_walk import LN2, level_of, walk
+from tokensphere.pde.vector_kernels import KERNEL
 
 LARGEST_REACH = 150.0
 """Blocks of larger |z − z0| are summed directly: e^{scale} might be e^{2 reach} below F."""

@@ -15,7 +15,6 @@ import numpy as np
 from numba import njit
 
 from tokensphere.pde.tree_kernels import (
-    KERNEL,
     PART,
     RINGS,
     T3,
@@ -35,6 +34,7 @@ from tokensphere.pde.tree_kernels import (
 )
 from tokensphere.pde.tree_orders import HIGHEST_DEGREE, RANGES, RANGES_PER_OCTAVE, SMALLEST_RANGE
 from tokensphere.pde.tree_walk import RADIUS, THICKNESS
+from tokensphere.pde.vector_kernels import KERNEL
 
 LEAST_COSINE = 0.3
 LARGEST_RANGE = 5.0

@@ -17,7 +17,7 @@ import math
 import numpy as np
 from numba import njit
 
-from tokensphere.pde.tree_kernels import KERNEL
+from tokensphere.pde.vector_kernels import KERNEL
 
 FIRST_LEVEL = 4
 SPREAD = 12.0

@@ -18,6 +18,7 @@ from tokensphere.config import Config, load
 from tokensphere.meshes.errors import InputError
 from tokensphere.pde.errors import DiskFullError, NonFiniteError, PredictedMemoryError
 from tokensphere.pde.march import State
+from tokensphere.records import read_records
 from tokensphere.run import execute
 from tokensphere.store import read_solution
 
@@ -230,17 +231,19 @@ def test_a_nan_field_stops_with_its_place_and_nothing_good_is_lost(
     assert np.isfinite(kept.density).all()
     assert np.isfinite(kept.history_speeds).all()
     assert kept.step == error.step - 1
+    assert read_records(tmp_path / "run" / "records.csv")["step"][-1] == kept.step  # rows that waited are not lost
     monkeypatch.undo()
     assert execute(config, tmp_path / "run", resume=True).status == "finished"
     assert contents(tmp_path / "run") == contents(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("save", [1, 3])
+@pytest.mark.parametrize("every", ["1e-9", "1e9"])
 def test_a_disk_that_fills_up_at_a_save_loses_that_save_alone(
-    tmp_path: Path, write_config: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, save: int
+    tmp_path: Path, write_config: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, save: int, every: str
 ) -> None:
     """The state that could not be saved must not be checkpointed either: going on would then skip its save."""
-    config = load(write_config(), ["output.checkpoint_every=1e-9"])
+    config = load(write_config(), [f"output.checkpoint_every={every}"])
     execute(config, tmp_path / "whole")
     honest, count = durable.reserve, iter(range(10**6))
 

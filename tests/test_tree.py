@@ -16,9 +16,10 @@ from tokensphere.pde import threads
 from tokensphere.pde.sources import bisect, enclose
 from tokensphere.pde.tree import TreePlan
 from tokensphere.pde.tree_groups import choose_degrees, frames
-from tokensphere.pde.tree_kernels import THIRD_DEGREES, exponential, single_exponential
+from tokensphere.pde.tree_kernels import THIRD_DEGREES
 from tokensphere.pde.tree_orders import HIGHEST_DEGREE, exponential_orders
 from tokensphere.pde.tree_walk import masses_up, walk
+from tokensphere.pde.vector_kernels import exponential, single_exponential
 
 Array = NDArray[np.float64]
 AXIS = np.array([0.3, 0.5, -0.8]) / np.linalg.norm([0.3, 0.5, -0.8])
