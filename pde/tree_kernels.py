@@ -16,8 +16,8 @@ from tokensphere.pde.vector_kernels import KERNEL, exponential, wide
 
 TILE = 256
 STRIDE = 264  # 2112 bytes: rows do not compete for the same cache lines
-LARGEST_BLOCK = 2048
-BLOCK_STRIDE = 2056
+LARGEST_BLOCK = 4096
+BLOCK_STRIDE = 4104
 THIRD_DEGREES = 6  # powers 0 … 5 of the third variable
 # rows of a block of targets, in steps of BLOCK_STRIDE
 DX, DY, DZ, SCALE, TOTAL, GX, GY, GZ, ERROR = range(9)
