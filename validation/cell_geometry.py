@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from numba import njit, prange
 from numpy.typing import NDArray
 
 from tokensphere.meshes.levels import subcells
@@ -74,13 +76,28 @@ class Pieces:
         Where the linear reconstruction would be negative at a piece outside the hull of the face points, the cell's
         gradient is scaled down as in `prolong`; nothing is cut off.
         """
-        rises = np.einsum("cpd,cd->cp", self.offsets, gradient[self.cells])
-        rises -= rises.mean(axis=-1, keepdims=True)
-        average = density[self.cells]
-        lowest = -rises.min(axis=-1)
-        scale = np.divide(average, lowest, out=np.ones_like(lowest), where=lowest > average)
-        share = mesh.areas[self.cells] / self.points.shape[1]
-        return np.asarray((average[:, None] + scale[:, None] * rises) * share[:, None])
+        result = np.empty(self.points.shape[:2])
+        _piece_masses(self.cells, self.offsets, density, gradient, mesh.areas, result)
+        return result
+
+
+@njit(cache=True, parallel=True)
+def _piece_masses(cells: Any, offsets: Any, density: Any, gradient: Any, areas: Any, result: Any) -> None:
+    count, d = offsets.shape[1], offsets.shape[2]
+    for n in prange(len(cells)):
+        i = cells[n]
+        mean = lowest = 0.0
+        for q in range(count):
+            rise = 0.0
+            for k in range(d):
+                rise += gradient[i, k] * offsets[n, q, k]
+            result[n, q] = rise
+            mean += rise / count
+        for q in range(count):
+            lowest = min(lowest, result[n, q] - mean)
+        scale = density[i] / -lowest if -lowest > density[i] else 1.0
+        for q in range(count):
+            result[n, q] = (density[i] + scale * (result[n, q] - mean)) * (areas[i] / count)
 
 
 def pieces(mesh: Mesh, cells: Integers, depth: int) -> Pieces:

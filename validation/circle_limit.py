@@ -44,20 +44,20 @@ class CircleLimit:
         self._radii = cell_radii(mesh)
         self._nearest = cell_moments(mesh, lambda x: projection.nearest_distance(x, metric) ** p)
         self._to_circle = projection.nearest_distance(mesh.centers, metric)
-        self.target = self._angles(self._masses(rho0))
+        self._resting = cost_of_cosine(self._r, metric, p)
+        self.target = self._angles(self._masses(rho0, limited_gradient(mesh, rho0)))
         self._G = distribution(self.target)
 
     def __call__(self, density: Array) -> Distance:
         """The plan x ↦ T(φ), between the nearest-point bound from below and the in-cell bound from above."""
-        power, _ = self._plan(density)
+        power, _, _ = self._plan(density)
         return self._wrapped(density, power, 0.0)
 
     def exact(self, density: Array) -> Distance:
         """The optimum between its dual value and the plan; the dual is improved where they differ noticeably."""
-        upper, shift = self._plan(density)
+        upper, shift, masses = self._plan(density)
         theta = 2 * np.pi * (np.arange(2 * self.bins)) / (2 * self.bins)
         nu = np.diff(cumulative(self._G, np.append(theta, 2 * np.pi) - np.pi / (2 * self.bins)))
-        masses = self._masses(density)
         psi = self._potential(masses, shift, theta)
         lower = self._dual(masses, psi, theta, nu)
         if upper - lower > LOOSE * upper:
@@ -81,29 +81,27 @@ class CircleLimit:
         average = self._nearest.constant / self.mesh.areas
         return float(np.sum(share * average[cells]) ** (1.0 / self.p))
 
-    def _masses(self, density: Array) -> Array:
-        masses = self._parts.masses(self.mesh, density, limited_gradient(self.mesh, density)).ravel()
+    def _masses(self, density: Array, gradient: Array) -> Array:
+        masses = self._parts.masses(self.mesh, density, gradient).ravel()
         return np.asarray(masses / masses.sum())
 
     def _angles(self, masses: Array) -> Array:
         return np.asarray(np.bincount(self._bin, weights=masses, minlength=self.bins), dtype=np.float64)
 
-    def _plan(self, density: Array) -> tuple[float, Array]:
-        """p-th power of the plan's cost, and T(φ) − φ of the pieces."""
-        masses = self._masses(density)
+    def _plan(self, density: Array) -> tuple[float, Array, Array]:
+        """p-th power of the plan's cost, T(φ) − φ of the pieces, and their masses."""
+        gradient = limited_gradient(self.mesh, density)
+        masses = self._masses(density, gradient)
         F = distribution(self._angles(masses))
         alpha = optimal_shift(F, self._G, iterations=30)
         grid = np.linspace(0.0, 2 * np.pi, 2 * self.bins + 1)
         # Away from jumps T is read off at bin edges and middles; inside a bin it is linear.
         moved = quantile(self._G, cumulative(F, grid) + alpha) - grid
         shift = np.interp(self._phi, grid, moved)
-        excess = cost_of_cosine(self._r * np.cos(shift), self.metric, self.p) - cost_of_cosine(
-            self._r, self.metric, self.p
-        )
+        excess = cost_of_cosine(self._r * np.cos(shift), self.metric, self.p) - self._resting
         # The nearest-point part by cell moments, which are exact where the pieces are coarse: near the circle.
-        gradient = limited_gradient(self.mesh, density)
         nearest = float(np.sum(self._nearest.integrate(density, gradient)) / np.sum(density * self.mesh.areas))
-        return nearest + float(np.sum(masses * excess)), np.asarray(shift)
+        return nearest + float(np.sum(masses * excess)), np.asarray(shift), masses
 
     def _potential(self, masses: Array, shift: Array, theta: Array) -> Array:
         """ψ with ψ'(T) = mean of ∂_θ c over the mass sent to T, closed up over the circle."""
