@@ -32,7 +32,7 @@ from tokensphere.summary import layout_of, write_summary
 from tokensphere.task import Task, build_task
 
 Array = NDArray[np.float64]
-ROWS_TOGETHER, SECONDS_TOGETHER = 8, 2.0
+ROWS_TOGETHER, SECONDS_TOGETHER = 16, 4.0
 """Rows of records that are worked out together, within so many seconds: after the first, what they read is cached."""
 log = logging.getLogger("tokensphere")
 

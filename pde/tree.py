@@ -88,23 +88,23 @@ class TreePlan:
 
     def _serve(self, log_masses: Array, places: NDArray[np.int64]) -> tuple[Array, Array]:
         """The mean and log F of the sorted targets at these places."""
-        n = self._tilts.shape[1]
-        serve = np.zeros(n, dtype=bool)
-        serve[places] = True
+        asked = np.full(self._tilts.shape[1], -1, dtype=np.int32)
+        asked[places] = np.arange(len(places))
+        if np.count_nonzero(asked >= 0) < len(places):  # some place is asked for twice
+            places, back = np.unique(places, return_inverse=True)
+            mean, log_normaliser = self._serve(log_masses, places)
+            return mean[back], log_normaliser[back]
         weights = np.empty((len(self._nodes), 4))
         masses_up(self._columns, log_masses, self._levels, weights)
-        columns, log_normaliser = np.empty((3, n)), np.empty(n)
+        mean, log_normaliser = np.empty((len(places), self._dimension)), np.empty(len(places))
         sources = (self._columns, log_masses, self._nodes, weights)
 
         def task(number: int) -> None:
-            serve_task(number, TASKS, self._tilts, serve, self._blocks, sources, self._levels, *self._settings, columns,
+            serve_task(number, TASKS, self._tilts, asked, self._blocks, sources, self._levels, *self._settings, mean,
                        log_normaliser)  # fmt: skip
 
         run_tasks(task)
-        mean = np.empty((len(places), self._dimension))
-        for k in range(self._dimension):
-            mean[:, k] = columns[k, places]
-        return mean, log_normaliser[places]
+        return mean, log_normaliser
 
 
 def run_tasks(task: Callable[[int], None]) -> None:

@@ -15,8 +15,6 @@ from tokensphere.pde.tree_kernels import (
     DZ,
     ERROR,
     GX,
-    GY,
-    GZ,
     PART,
     POWERS,
     RINGS,
@@ -183,8 +181,11 @@ def node_range(node, n):
 
 
 @njit(cache=True, nogil=True)
-def serve_task(task, tasks, tilts, serve, blocks, sources, levels, expansion, tolerances, flat, mean, log_normaliser):
-    """Serve blocks task, task + tasks, …: rows starts[b] … of the ordered tilts (3, n); fills mean, log_normaliser."""
+def serve_task(task, tasks, tilts, asked, blocks, sources, levels, expansion, tolerances, flat, mean, log_normaliser):
+    """Serve blocks task, task + tasks, …: rows starts[b] … of the ordered tilts (3, n), where asked (n,) is not −1.
+
+    asked is the row of mean (k, d) and log_normaliser (k,) that the results go to.
+    """
     starts, sizes, middles, reaches, depths, normals = blocks
     leaves, n = 1 << levels, sources[0].shape[1]
     block = np.zeros(BLOCK_ROWS * BLOCK_STRIDE)
@@ -226,7 +227,7 @@ def serve_task(task, tasks, tilts, serve, blocks, sources, levels, expansion, to
     for b in range(task, len(starts), tasks):
         size = 0
         for i in range(starts[b], starts[b] + sizes[b]):
-            if serve[i]:
+            if asked[i] >= 0:
                 rows[size] = i
                 size += 1
         if size == 0:
@@ -246,7 +247,7 @@ def serve_task(task, tasks, tilts, serve, blocks, sources, levels, expansion, to
             strictness /= 2.0 * max(worst, 1.0)
         for i in range(size):
             total = block[TOTAL * BLOCK_STRIDE + i]
-            log_normaliser[rows[i]] = block[SCALE * BLOCK_STRIDE + i] + math.log(total)
-            mean[0, rows[i]] = block[GX * BLOCK_STRIDE + i] / total
-            mean[1, rows[i]] = block[GY * BLOCK_STRIDE + i] / total
-            mean[2, rows[i]] = block[GZ * BLOCK_STRIDE + i] / total
+            row = asked[rows[i]]
+            log_normaliser[row] = block[SCALE * BLOCK_STRIDE + i] + math.log(total)
+            for k in range(mean.shape[1]):
+                mean[row, k] = block[(GX + k) * BLOCK_STRIDE + i] / total
