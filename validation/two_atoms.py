@@ -81,6 +81,7 @@ class TwoAtoms:
         self._top, self._bottom = np.cos(np.maximum(angle - swing, 0.0)), np.cos(np.minimum(angle + swing, np.pi))
         self._reach = float(cell_radii(mesh).max())
         self._sorted = (self._height[self._order], 0.5 * (self._top - self._bottom)[self._order])
+        self._falling = -self._sorted[0]
         self._marks = np.zeros(mesh.cells, dtype=np.bool_)
         self._slots = np.full(mesh.cells, -1, dtype=np.int64)
         self._kept = 0
@@ -171,7 +172,9 @@ class TwoAtoms:
 
     def _cut(self, low: float, high: float) -> Integers:
         """Cells with pieces on both sides of a level in the interval, in the mesh's order; their pieces are kept."""
-        near = np.flatnonzero((self._top >= low) & (self._bottom <= high))
+        around = np.searchsorted(self._falling, [-high - self._reach, self._reach - low])
+        near = np.sort(self._order[slice(*around)])
+        near = near[(self._top[near] >= low) & (self._bottom[near] <= high)]
         if (self._slots[near] < 0).any():
             self._keep(near)
         lowest, highest = self._levels[:, self._slots[near]]
