@@ -23,6 +23,7 @@ $(VENV)/bin/python:
 $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 	@echo "Installing tokensphere into $(VENV) (wheels only, about half a minute) ..."
 	$(PIP) --editable .
+	@$(BIN)/python -m compileall -q app meshes pde validation  # pip does so for what is not editable
 	@touch $@
 
 $(VENV)/installed-test: pyproject.toml | $(VENV)/bin/python
