@@ -18,6 +18,18 @@ SLANT = 0.5
 
 
 @njit(cache=True, inline="always")
+def gradient(density: Array, i: int, neighbours: Array, weights: Array) -> tuple[float, float, float]:
+    """The least-squares gradient g_i = Σ_k w_ik (ρ_k − ρ_i)."""
+    g0 = g1 = g2 = 0.0
+    for k in range(neighbours.shape[1]):
+        difference = density[neighbours[i, k]] - density[i]
+        g0 += weights[i, k, 0] * difference
+        g1 += weights[i, k, 1] * difference
+        g2 += weights[i, k, 2] * difference
+    return g0, g1, g2
+
+
+@njit(cache=True, inline="always")
 def gradient_and_bendings(
     density: Array, i: int, neighbours: Array, weights: Array, skews: Array
 ) -> tuple[float, float, float, float, float]:
@@ -27,12 +39,7 @@ def gradient_and_bendings(
     s = c_− + c_+ − 2c_i keeps a slope from passing for a bend where cells are unequal; its term is cut to ±ρ_i/2.
     """
     own = density[i]
-    g0 = g1 = g2 = 0.0
-    for k in range(neighbours.shape[1]):
-        difference = density[neighbours[i, k]] - own
-        g0 += weights[i, k, 0] * difference
-        g1 += weights[i, k, 1] * difference
-        g2 += weights[i, k, 2] * difference
+    g0, g1, g2 = gradient(density, i, neighbours, weights)
     largest = steepest = 0.0
     half = skews.shape[1]
     for side in range(half):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from tokensphere.pde.transport_kernels import SAFE
+from tokensphere.pde.transport_kernels import SAFE, gradient
 
 BLOCK = 512
 HALVINGS = 16
@@ -116,14 +116,8 @@ def limited_slope(density: Any, i: int, geometry: Any) -> tuple[float, float, fl
     geometry: neighbours, least-squares weights, centres, radii, faces of cells, offsets and points of faces.
     """
     neighbours, weights, centers, radii, cell_faces, offsets, points = geometry
-    own = density[i]
-    g0 = g1 = g2 = 0.0
-    for k in range(neighbours.shape[1]):
-        difference = density[neighbours[i, k]] - own
-        g0 += weights[i, k, 0] * difference
-        g1 += weights[i, k, 1] * difference
-        g2 += weights[i, k, 2] * difference
-    bound = own * SAFE
+    g0, g1, g2 = gradient(density, i, neighbours, weights)
+    bound = density[i] * SAFE
     if (g0 * g0 + g1 * g1 + g2 * g2) * radii[i] ** 2 <= bound * bound:
         return g0, g1, g2
     steepest = 0.0
