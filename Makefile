@@ -69,3 +69,4 @@ chromium:
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find app meshes pde validation -name __pycache__ -prune -exec rm -rf {} +  # compiled loops too
