@@ -124,3 +124,12 @@ def test_points_are_added_as_the_direct_sum_adds_them(d, beta):
     for first, last, (expected, log_expected) in ((0, TILE, alone), (TILE, None, both)):
         np.testing.assert_allclose(mean[first:last], expected[first:last], atol=max(tolerance, 1e-14))
         np.testing.assert_allclose(log_normaliser[first:last], log_expected[first:last], atol=max(tolerance, 1e-13))
+
+
+@pytest.mark.parametrize("share", [1e-13, 1e-10])
+def test_points_that_hold_little_everywhere_still_count_until_rounding_hides_them(share):
+    tilts = np.zeros((TILE, 3))
+    mean, log_normaliser = np.tile([1.0, 0.0, 0.0], (TILE, 1)), np.zeros(TILE)
+    add_points(tilts, np.array([[0.0, 1.0, 0.0]]), np.array([np.log(share)]), mean, log_normaliser)
+    np.testing.assert_allclose(log_normaliser, share, atol=3e-16)
+    np.testing.assert_allclose(mean[:, 1], share / (1 + share), rtol=1e-12)

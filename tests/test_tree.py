@@ -18,7 +18,7 @@ from tokensphere.pde.tree import TreePlan
 from tokensphere.pde.tree_groups import choose_degrees, frames
 from tokensphere.pde.tree_kernels import THIRD_DEGREES
 from tokensphere.pde.tree_orders import HIGHEST_DEGREE, exponential_orders
-from tokensphere.pde.tree_walk import masses_up, walk
+from tokensphere.pde.tree_walk import RADIUS, WIDEST, masses_up, walk
 from tokensphere.pde.vector_kernels import exponential, single_exponential
 
 Array = NDArray[np.float64]
@@ -298,3 +298,15 @@ def test_frames_resolve_the_identity(axis: Array, normal: Array) -> None:
     p, q = np.empty((3, 3)), np.empty((3, 3))
     frames(normal, axis, p, q)
     np.testing.assert_allclose(p.T @ q, np.eye(3), atol=1e-14)
+
+
+def test_wide_nodes_are_opened_however_small_the_block() -> None:
+    """On fine meshes blocks are small: nodes too wide to be expanded were kept, and summed source by source."""
+    tree = bisect(healpix(16).centers, 8)
+    nodes, weights = enclose(tree), np.empty((2 ** (tree.levels + 1) - 1, 4))
+    masses_up(np.ascontiguousarray(tree.points.T), np.zeros(len(tree.points)), tree.levels, weights)
+    room = 2 ** (tree.levels + 2)
+    kept, first, second = (np.empty(room, dtype=np.int64) for _ in range(3))
+    found = walk(10.0 * AXIS, 0.5, nodes, weights, tree.levels, 1e-9, kept, np.empty(room), first, second)[0]
+    assert 2**4 < found < 2**tree.levels / 4
+    assert nodes[kept[:found], RADIUS].max() <= WIDEST
